@@ -1,0 +1,401 @@
+"""Hypotheses and findings -> the network: causes at places, the mechanisms they drive, and the signs that were read.
+
+Only what was read becomes a sign node: unknown never instantiates one. A grade is P(sign on | this cause alone), leak
+included; what the mechanisms already induce is taken off, and only the excess becomes a direct link (DESIGN.md section
+5).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .findings import Findings, SignFinding
+from .network import Likelihood, Network, Node, NodeKind
+from .observed import Observed
+from .one_cause import Chain, MechanismNode, SignReach, ancestors, direct_link, own_leak
+from .places import Places
+from .rules import Cause, KnowledgeBase, Mechanism, Relation, SignLink
+from .scope import Scope, ScopeKind
+
+SYMPTOM_LEAK = 0.02
+"""P(a step-time change this size without any catalogued cause) (judgement, DESIGN.md section 5)."""
+
+SYMPTOM_LEAK_SECONDS = 1800.0
+"""The window SYMPTOM_LEAK holds for: like the hazards it competes with, it grows with the window (judgement)."""
+SYMPTOM_LINK = 0.80
+"""P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
+
+HOLDING_DEPTH = 0.1
+"""Share of the deepest queue of a device from which another of its queues may also fill the buffer (judgement)."""
+SECONDS_PER_DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A cause at a place.
+
+    `prior` is P(present) before any finding, for the window.
+    """
+
+    cause: Cause
+    scope: Scope
+    prior: float
+
+    @property
+    def id(self) -> str:
+        return f"{self.cause.id}@{self.scope}"
+
+
+@dataclass(slots=True)
+class Compiled:
+    """The network with what is needed to read its answers: hypotheses by node id, and each one's relevant findings."""
+
+    network: Network
+    hypotheses: dict[str, Hypothesis]
+    chains: dict[str, Chain]
+    findings: Findings
+    symptom: str | None
+    triggers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    answers: dict[tuple[object, ...], tuple[tuple[float, float], ...]] = field(default_factory=dict)
+
+    def finding(self, reach: SignReach) -> SignFinding:
+        """The finding of a sign that a hypothesis reaches; only read signs are reached."""
+        found = self.findings.get(reach.sign, reach.scope)
+        assert found is not None
+        return found
+
+
+def mechanism_id(mechanism: Mechanism, scope: Scope) -> str:
+    return f"{mechanism.id}@{scope}"
+
+
+class Compiler:
+    """Builds the network of one fabric around one onset.
+
+    Used through `compile_network`.
+    """
+
+    def __init__(
+        self, knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings, spreads: bool
+    ) -> None:
+        self._spreads = spreads
+        self._deepest: dict[str, float] = {}
+        self._knowledge = knowledge
+        self._observed = observed
+        self._places = places
+        self._findings = findings
+        self._mechanisms: dict[str, tuple[Mechanism, Scope]] = {}
+        self._mechanism_links: dict[str, dict[str, float]] = defaultdict(dict)
+        self._sign_links: dict[str, dict[str, float]] = defaultdict(dict)
+        self._sign_leaks: dict[str, float] = {}
+        self._sign_found: dict[str, SignFinding] = {}
+        self._inhibitors: dict[str, dict[str, float]] = defaultdict(dict)
+        self._own_evidence: dict[str, float] = {}
+        self._cache: dict[tuple[object, ...], float] = {}
+
+    def hypotheses(self) -> list[Hypothesis]:
+        """Every cause at every place where it may sit, with its prior for the window."""
+        split = self._observed.split
+        days = (split.end - split.start) / SECONDS_PER_DAY
+        found = []
+        for cause in sorted(self._knowledge.causes.values(), key=lambda cause: cause.id):
+            if cause.status == "retired":
+                continue
+            scopes = [scope for scope in self._places.instances(cause.scope) if self._fits(cause, scope)]
+            for scope in scopes:
+                found.append(Hypothesis(cause, scope, self._prior(cause, len(scopes), days)))
+        return found
+
+    def _fits(self, cause: Cause, scope: Scope) -> bool:
+        if cause.ports == "any":
+            return True
+        facing = [self._observed.topology.is_host_facing(*end) for end in self._places.ports(scope)]
+        return any(facing) is (cause.ports == "host_facing")
+
+    def _prior(self, cause: Cause, places: int, days: float) -> float:
+        if cause.prevalence is not None:
+            return cause.prevalence.p
+        assert cause.hazard is not None
+        entities = places if cause.hazard.per is cause.scope else len(self._places.instances(cause.hazard.per)) or 1
+        return min(cause.hazard.rate * days * entities / places, 0.5)
+
+    def chain(self, hypothesis: Hypothesis) -> Chain:
+        """Mechanisms and read signs that a hypothesis reaches, apart from pausing that spreads upstream (that is other
+        places' chain)."""
+        order: list[tuple[Mechanism, Scope]] = []
+        cause_links: dict[str, float] = {}
+        parents: dict[str, dict[str, float]] = defaultdict(dict)
+        queue: list[tuple[Mechanism, Scope]] = []
+
+        def visit(name: str, scope: Scope) -> str:
+            mechanism = self._knowledge.mechanisms[name]
+            node = mechanism_id(mechanism, scope)
+            if (mechanism, scope) not in order:
+                order.append((mechanism, scope))
+                queue.append((mechanism, scope))
+            return node
+
+        for name, drive in sorted(hypothesis.cause.drives.items()):
+            for scope in self._places.related(hypothesis.scope, drive.at):
+                cause_links[visit(name, scope)] = drive.p
+        while queue:
+            mechanism, scope = queue.pop(0)
+            for name, drive in sorted(mechanism.drives.items()):
+                if drive.at is not Relation.PAUSED_UPSTREAM:
+                    for target in self._places.related(scope, drive.at):
+                        parents[visit(name, target)][mechanism_id(mechanism, scope)] = drive.p
+        ordered = _topological(order, parents)
+        nodes = tuple(
+            MechanismNode(
+                node := mechanism_id(m, s), m.leak.p, cause_links.get(node, 0.0), tuple(sorted(parents[node].items()))
+            )
+            for m, s in ordered
+        )
+        return Chain(nodes, tuple(self._reaches(hypothesis, ordered)))
+
+    def _reaches(self, hypothesis: Hypothesis, mechanisms: list[tuple[Mechanism, Scope]]) -> Iterable[SignReach]:
+        through: dict[tuple[str, Scope], dict[str, float]] = defaultdict(dict)
+        for mechanism, scope in mechanisms:
+            for sign, link in sorted(mechanism.signs.items()):
+                for target in self._places.related(scope, link.at):
+                    through[(sign, target)][mechanism_id(mechanism, scope)] = link.p
+        cells: dict[tuple[str, Scope], SignLink] = {}
+        for sign, cell in sorted(hypothesis.cause.signs.items()):
+            for target in self._places.related(hypothesis.scope, cell.at):
+                cells[(sign, target)] = cell
+        for sign, target in sorted({*through, *cells}):
+            if self._findings.get(sign, target) is not None and self._knowledge.signs[sign].scope is target.kind:
+                leak = self._knowledge.signs[sign].leak.p
+                yield SignReach(
+                    f"{sign}@{target}",
+                    sign,
+                    target,
+                    leak,
+                    tuple(sorted(through[(sign, target)].items())),
+                    cells.get((sign, target)),
+                )
+
+    def build(self) -> Compiled:
+        """The whole network, nodes in topological order."""
+        hypotheses = {hypothesis.id: hypothesis for hypothesis in self.hypotheses()}
+        chains = {node: self.chain(hypothesis) for node, hypothesis in hypotheses.items()}
+        for node, hypothesis in hypotheses.items():
+            self._add_links(node, hypothesis, chains[node])
+        self._spread_upstream()
+        symptom = self._add_symptom(hypotheses)
+        triggers = self._triggers(hypotheses)
+        return Compiled(
+            self._network(hypotheses, triggers, symptom),
+            hypotheses,
+            chains,
+            self._findings,
+            symptom,
+            {node: tuple(sorted(parents)) for node, parents in triggers.items()},
+        )
+
+    def _add_links(self, node: str, hypothesis: Hypothesis, chain: Chain) -> None:
+        for mechanism in chain.mechanisms:
+            name, _, scope = mechanism.id.partition("@")
+            self._mechanisms[mechanism.id] = (self._knowledge.mechanisms[name], Scope.parse(scope))
+            if mechanism.cause_link:
+                self._mechanism_links[mechanism.id][node] = mechanism.cause_link
+            self._mechanism_links[mechanism.id].update(mechanism.parents)
+        for reach in chain.signs:
+            finding = self._findings.get(reach.sign, reach.scope)
+            assert finding is not None
+            self._sign_found[reach.id] = finding
+            relevant = ancestors(reach, chain)
+            index = {mechanism.id: n for n, mechanism in enumerate(relevant)}
+            leak_key = (
+                reach.sign,
+                tuple((index[m], link) for m, link in reach.through),
+                tuple((m.leak, tuple((index[p], link) for p, link in m.parents)) for m in relevant),
+            )
+            key = (hypothesis.cause.id, reach.cell is None, tuple(m.cause_link for m in relevant), *leak_key)
+            if leak_key not in self._cache:
+                self._cache[leak_key] = own_leak(reach, relevant)
+            self._sign_leaks[reach.id] = min(self._sign_leaks.get(reach.id, 1.0), self._cache[leak_key])
+            self._sign_links[reach.id].update(reach.through)
+            if key not in self._cache:
+                self._cache[key] = direct_link(reach, relevant)
+            if direct := self._cache[key]:
+                self._sign_links[reach.id][node] = direct
+            if reach.cell is not None and reach.cell.effect != "raises":
+                self._lower(node, hypothesis, reach, finding)
+
+    def _lower(self, node: str, hypothesis: Hypothesis, reach: SignReach, finding: SignFinding) -> None:
+        """A cell below the leak.
+
+        A local sign that the cause physically prevents gets an inhibitor; otherwise it counts against this hypothesis
+        alone.
+        """
+        assert reach.cell is not None
+        p, leak = reach.cell.p, reach.leak
+        is_local = self._places.block(reach.scope) == self._places.block(hypothesis.scope)
+        if reach.cell.effect == "suppresses" and is_local and leak > 0:
+            self._inhibitors[reach.id][node] = 1 - p / leak
+            return
+        seen = finding.likelihood
+        innocent = 0.0 if seen is None else seen.on * leak + seen.off * (1 - leak)
+        if seen is not None and innocent > 0:
+            ratio = (seen.on * p + seen.off * (1 - p)) / innocent
+            self._own_evidence[node] = self._own_evidence.get(node, 1.0) * ratio
+
+    def _spread_upstream(self) -> None:
+        """Links from a mechanism to its like upstream, pauser to paused, along observed pause edges only.
+
+        Mechanisms that no hypothesis reaches there are made on the way. Edges inside a cycle are left out: it is one
+        place of its own.
+        """
+        if not self._spreads:
+            return
+        in_cycle = {queue: n for n, cycle in enumerate(self._observed.pause_graph.knots) for queue in cycle}
+        waiting = sorted(self._mechanisms)
+        while waiting:
+            node = waiting.pop(0)
+            mechanism, scope = self._mechanisms[node]
+            for name, drive in sorted(mechanism.drives.items()):
+                if drive.at is not Relation.PAUSED_UPSTREAM or not self._can_hold(scope):
+                    continue
+                for target in self._places.related(scope, drive.at):
+                    if scope in in_cycle and in_cycle[scope] == in_cycle.get(target):
+                        continue
+                    child, made = self._reach_mechanism(self._knowledge.mechanisms[name], target)
+                    self._mechanism_links[child][node] = drive.p
+                    waiting.extend(made)
+
+    def _can_hold(self, queue: Scope) -> bool:
+        """Whether a queue may be why its device pauses others: it is paused itself, or among the deepest of the device.
+        A queue nobody measured may."""
+        if queue in self._observed.pause_graph.paused:
+            return True
+        peaks = self._observed.signals("queue_peak_bytes")
+        own = peaks.get((queue.parts[0], queue.parts[1], queue.parts[2]))
+        if own is None or own["after_max"] is None:
+            return True
+        if queue.device not in self._deepest:
+            depths = [signal["after_max"] or 0.0 for key, signal in peaks.items() if key[0] == queue.device]
+            self._deepest[queue.device] = max(depths)
+        return own["after_max"] >= HOLDING_DEPTH * self._deepest[queue.device]
+
+    def _reach_mechanism(self, mechanism: Mechanism, scope: Scope) -> tuple[str, list[str]]:
+        """The node of a mechanism at a place, made with its signs and what it drives there if need be; and the nodes
+        that were made."""
+        node = mechanism_id(mechanism, scope)
+        if node in self._mechanisms:
+            return node, []
+        self._mechanisms[node] = (mechanism, scope)
+        made = [node]
+        for name, drive in sorted(mechanism.drives.items()):
+            if drive.at is not Relation.PAUSED_UPSTREAM:
+                for target in self._places.related(scope, drive.at):
+                    child, below = self._reach_mechanism(self._knowledge.mechanisms[name], target)
+                    self._mechanism_links[child][node] = drive.p
+                    made.extend(below)
+        for sign, link in sorted(mechanism.signs.items()):
+            for target in self._places.related(scope, link.at):
+                finding = self._findings.get(sign, target)
+                if finding is not None and self._knowledge.signs[sign].scope is target.kind:
+                    reach = f"{sign}@{target}"
+                    self._sign_found[reach] = finding
+                    self._sign_links[reach][node] = link.p
+                    self._sign_leaks.setdefault(reach, self._knowledge.signs[sign].leak.p)
+        return node, made
+
+    def _add_symptom(self, hypotheses: Mapping[str, Hypothesis]) -> str | None:
+        if self._observed.job is None or self._observed.split.onset is None:
+            return None
+        symptom = f"symptom@{Scope.of(ScopeKind.JOB, self._observed.job)}"
+        split = self._observed.split
+        self._sign_leaks[symptom] = 1 - (1 - SYMPTOM_LEAK) ** ((split.end - split.start) / SYMPTOM_LEAK_SECONDS)
+        for node, hypothesis in hypotheses.items():
+            self._sign_links[symptom][node] = hypothesis.cause.symptom.p if hypothesis.cause.symptom else SYMPTOM_LINK
+        return symptom
+
+    def _triggers(self, hypotheses: Mapping[str, Hypothesis]) -> dict[str, dict[str, float]]:
+        """Trigger links: effect -> {trigger: p}."""
+        found: dict[str, dict[str, float]] = defaultdict(dict)
+        for node, hypothesis in hypotheses.items():
+            for effect, drive in sorted(hypothesis.cause.triggers.items()):
+                for target in self._places.related(hypothesis.scope, drive.at):
+                    child = f"{effect}@{target}"
+                    if child in hypotheses:
+                        found[child][node] = drive.p
+        return found
+
+    def _network(
+        self, hypotheses: Mapping[str, Hypothesis], triggers: Mapping[str, Mapping[str, float]], symptom: str | None
+    ) -> Network:
+        nodes = [
+            Node(
+                node,
+                NodeKind.CAUSE,
+                self._places.block(h.scope),
+                h.prior,
+                tuple(sorted(triggers.get(node, {}).items())),
+            )
+            for node, h in hypotheses.items()
+        ]
+        places = {node: self._places.block(h.scope) for node, h in hypotheses.items()}
+        for node, (mechanism, scope) in self._mechanisms.items():
+            places[node] = self._places.block(scope)
+            nodes.append(
+                Node(
+                    node,
+                    NodeKind.MECHANISM,
+                    places[node],
+                    mechanism.leak.p,
+                    tuple(sorted(self._mechanism_links[node].items())),
+                )
+            )
+        evidence = {node: Likelihood(1.0, ratio) for node, ratio in sorted(self._own_evidence.items())}
+        for node, leak in self._sign_leaks.items():
+            links = tuple(sorted(self._sign_links[node].items()))
+            blocks = {places[parent] for parent, _ in links} | {places[parent] for parent in self._inhibitors[node]}
+            if not blocks:
+                continue
+            place = blocks.pop() if len(blocks) == 1 else None
+            nodes.append(Node(node, NodeKind.SIGN, place, leak, links, tuple(sorted(self._inhibitors[node].items()))))
+            likelihood = Likelihood(0.0, 1.0) if node == symptom else self._sign_found[node].likelihood
+            if likelihood is not None:
+                evidence[node] = likelihood
+        return Network(_sorted_topologically(nodes), evidence, symptom)
+
+
+def compile_network(
+    knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings, *, spreads: bool = True
+) -> Compiled:
+    """The network of all hypotheses and all findings that bear on them.
+
+    `spreads` False: pausing does not spread upstream, so each place explains its own.
+    """
+    return Compiler(knowledge, observed, places, findings, spreads).build()
+
+
+def _topological(
+    nodes: list[tuple[Mechanism, Scope]], parents: Mapping[str, Mapping[str, float]]
+) -> list[tuple[Mechanism, Scope]]:
+    """Mechanisms with parents first; order of discovery otherwise."""
+    placed: set[str] = set()
+    left, ordered = list(nodes), []
+    while left:
+        ready = [item for item in left if all(parent in placed for parent in parents.get(mechanism_id(*item), {}))]
+        assert ready, f"mechanisms drive each other in a circle: {[mechanism_id(*item) for item in left]}"
+        ordered.extend(ready)
+        placed |= {mechanism_id(*item) for item in ready}
+        left = [item for item in left if mechanism_id(*item) not in placed]
+    return ordered
+
+
+def _sorted_topologically(nodes: list[Node]) -> tuple[Node, ...]:
+    """Parents first, ids in sorted order otherwise: the same network whatever order facts came in."""
+    import networkx as nx
+
+    by_id = {node.id: node for node in nodes}
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(by_id)
+    for node in nodes:
+        graph.add_edges_from((parent, node.id) for parent, _ in (*node.links, *node.inhibitors))
+    return tuple(by_id[node] for node in nx.lexicographical_topological_sort(graph))

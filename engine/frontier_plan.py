@@ -1,0 +1,397 @@
+"""Blocks, open bits and their order: what the frontier solver sweeps over, decided from the network before any sum.
+
+A place is a block. What couples blocks is a *bit*, open from the first block that touches it to the last: a shared
+sign with evidence; the state of a cause or mechanism that a block elsewhere reads; or the pressure that causes and
+mechanisms elsewhere put on a node (the OR of their links), taken instead of their states where that needs fewer bits
+(one paused port under 32 congested queues is one bit, not 32). All three are exact: nothing is left out here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import networkx as nx
+
+from .errors import InferenceError, TooManyOpenBits
+from .network import Likelihood, Network, Node, NodeKind
+
+WIDTH_LIMIT = 16  # bits open at once: 65,536 states a step (DESIGN.md section 5)
+HIDDEN_LIMIT = 12  # hidden nodes summed as one block; judgement: beyond it one block a node is cheaper than 2^13 states
+BLOCK_AXES_LIMIT = 20  # axes of one block's tables: 2^20 floats are 8 MB; judgement
+
+BlockKey = tuple[str, str]  # a place, and one of its nodes where the place was taken apart
+
+
+class Bit(NamedTuple):
+    """A binary quantity that several blocks touch: a shared sign, the state of a hidden node, or the pressure on a node
+    from elsewhere. A tuple because sweeps over 100,000 ports hash millions of them."""
+
+    kind: Literal["pressure", "sign", "state"]
+    node: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.node}"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Nodes summed together. Bits: `reads` are set by other blocks, `writes` are states of its own hidden nodes, in
+    their order, `raises` are signs and pressures that its hidden nodes turn on by the links of `raised_by`."""
+
+    place: str
+    hidden: tuple[str, ...]
+    signs: tuple[str, ...]
+    reads: tuple[Bit, ...]
+    writes: tuple[Bit, ...]
+    raises: tuple[Bit, ...]
+    raised_by: tuple[tuple[tuple[str, float], ...], ...]
+
+    @property
+    def name(self) -> str:
+        """The place, or the node that has none."""
+        return self.place or self.hidden[0]
+
+    @property
+    def bits(self) -> tuple[Bit, ...]:
+        return self.reads + self.writes + self.raises
+
+    @property
+    def oversize(self) -> bool:
+        axes = len(self.hidden) + len(self.reads) + 2 * len(self.raises)  # a raised bit has a before and an after
+        return len(self.hidden) > HIDDEN_LIMIT or (len(self.hidden) + len(self.signs) > 1 and axes > BLOCK_AXES_LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One block of the sweep: the bits open before it, those it opens and closes, and the bits open after it."""
+
+    block: Block
+    before: tuple[Bit, ...]
+    opens: frozenset[Bit]
+    closes: frozenset[Bit]
+    after: tuple[Bit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The sweep. `weight` is each hidden node's likelihood, hard-absent shared signs included; `likelihood` that of
+    each sign still to be summed; `log_constant` the natural logarithm of the factor taken out of the evidence."""
+
+    nodes: Mapping[str, Node]
+    weight: Mapping[str, Likelihood]
+    likelihood: Mapping[str, Likelihood]
+    log_constant: float
+    steps: tuple[Step, ...]
+    width: int
+    block_of: Mapping[str, int]
+
+
+def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
+    """The order of blocks and bits for a network; the bits of `open_to_the_end` (hidden nodes or shared signs) never
+    close.
+
+    Raises InferenceError for a network that is not one (unknown parent, parent after its child, number outside 0..1,
+    inhibitor on a shared sign) and when more than 16 bits are open at once.
+    """
+    nodes = _canonical(network)
+    weight, likelihood, log_constant = _absorb_evidence(nodes, network.evidence, frozenset(open_to_the_end))
+    blocks = _blocks(nodes, likelihood, frozenset(open_to_the_end))
+    steps = _order(blocks, frozenset(open_to_the_end))
+    width, widest = max(
+        ((len(step.before) + len(step.opens), -position) for position, step in enumerate(steps)), default=(0, 0)
+    )
+    if width > WIDTH_LIMIT:
+        step = steps[-widest]
+        names = ", ".join(str(bit) for bit in sorted({*step.before, *step.opens}))
+        raise TooManyOpenBits(
+            f"{width} bits are open at {step.block.name}, at most {WIDTH_LIMIT} can be: {names}.",
+            "Couple the places through one mechanism, or make one place of them.",
+        )
+    block_of = {node: position for position, step in enumerate(steps) for node in step.block.hidden}
+    return Plan(nodes, weight, likelihood, log_constant, steps, width, block_of)
+
+
+def _canonical(network: Network) -> dict[str, Node]:
+    """The nodes by depth and id, so that the order in which facts arrived cannot reach a sum."""
+    depth: dict[str, int] = {}
+    kinds: dict[str, NodeKind] = {}
+    for node in network.nodes:
+        parents = [parent for parent, _ in (*node.links, *node.inhibitors)]
+        if node.id in depth:
+            raise InferenceError(
+                f"Node {node.id} is there twice.", "Give each hypothesis, mechanism and sign its own id."
+            )
+        for parent in parents:
+            if parent not in depth:
+                raise InferenceError(
+                    f"{parent}, a parent of {node.id}, is unknown or comes after it.", "List parents first."
+                )
+            if kinds[parent] is NodeKind.SIGN:
+                raise InferenceError(f"Sign {parent} drives {node.id}; signs drive nothing.", "Make it a mechanism.")
+        for number in (node.leak, *(p for _, p in node.links), *(k for _, k in node.inhibitors)):
+            if not 0.0 <= number <= 1.0:
+                raise InferenceError(
+                    f"{node.id} holds {number}, expected a probability.", "Correct the leak or the link."
+                )
+        if node.place is None and node.kind is NodeKind.SIGN and node.inhibitors:
+            raise InferenceError(
+                f"Shared sign {node.id} has inhibitors ({', '.join(cause for cause, _ in node.inhibitors)}).",
+                "Inhibit a mechanism at the cause's place and let that drive the sign.",
+            )
+        depth[node.id] = 1 + max((depth[parent] for parent in parents), default=0)
+        kinds[node.id] = node.kind
+    ordered = sorted(network.nodes, key=lambda node: (depth[node.id], node.id))
+    return {node.id: _in_order(node) for node in ordered}
+
+
+def _in_order(node: Node) -> Node:
+    """The node with its parents by id, without those that never act."""
+    links = tuple(sorted(link for link in node.links if link[1] > 0.0))
+    inhibitors = tuple(sorted(inhibitor for inhibitor in node.inhibitors if inhibitor[1] > 0.0))
+    if links == node.links and inhibitors == node.inhibitors:
+        return node
+    return replace(node, links=links, inhibitors=inhibitors)
+
+
+def _absorb_evidence(
+    nodes: Mapping[str, Node], evidence: Mapping[str, Likelihood], open_to_the_end: frozenset[str]
+) -> tuple[dict[str, Likelihood], dict[str, Likelihood], float]:
+    """Weights of hidden nodes, likelihoods of the signs left, and the logarithm of what was taken out.
+
+    Likelihoods are scaled to a largest value of 1 so that many small ones cannot underflow a block. A sign without
+    information is dropped; a shared sign that is surely off multiplies each parent's weight by 1 - p.
+    """
+    weight: dict[str, Likelihood] = {}
+    likelihood: dict[str, Likelihood] = {}
+    log_constant = 0.0
+    for name in sorted(evidence):
+        seen = evidence[name]
+        if name not in nodes:
+            raise InferenceError(
+                f"There is evidence on {name}, which is no node.", "Add the node or drop the evidence."
+            )
+        top = max(seen.off, seen.on)
+        if not (min(seen.off, seen.on) >= 0.0 and 0.0 < top < math.inf):
+            raise InferenceError(
+                f"Evidence on {name} is ({seen.off}, {seen.on}).", "Expected two numbers >= 0, not both 0."
+            )
+        log_constant += math.log(top)
+        scaled = Likelihood(seen.off / top, seen.on / top)
+        if nodes[name].kind is not NodeKind.SIGN:
+            weight[name] = scaled
+        elif scaled.off != scaled.on:
+            likelihood[name] = scaled
+    for name, seen in list(likelihood.items()):
+        node = nodes[name]
+        off_chance = 1.0 if node.inhibitors else 1.0 - node.leak
+        chance = seen.off * off_chance + seen.on * (1.0 if node.links else node.leak)
+        if chance == 0.0:
+            how = "present though nothing can turn it on" if seen.off == 0.0 else "absent though it is always on"
+            raise InferenceError(
+                f"The evidence is impossible: {name} is {how}.", "Give it a leak, or correct the sign."
+            )
+        if not node.links and node.place is None and name not in open_to_the_end:
+            del likelihood[name]
+            log_constant += math.log(chance)
+    for name in [name for name, seen in likelihood.items() if nodes[name].place is None and seen.on == 0.0]:
+        if name in open_to_the_end:
+            continue
+        node = nodes[name]
+        del likelihood[name]
+        log_constant += math.log1p(-node.leak)
+        for parent, p in node.links:
+            own = weight.get(parent, Likelihood(1.0, 1.0))
+            weight[parent] = Likelihood(own.off, own.on * (1.0 - p))
+    return weight, likelihood, log_constant
+
+
+def _blocks(
+    nodes: Mapping[str, Node], likelihood: Mapping[str, Likelihood], open_to_the_end: frozenset[str]
+) -> list[Block]:
+    """One block a place. A place too large to be summed at once is taken apart into one block a node: exact as well,
+    since a block is only a way to bracket the sum."""
+    live = [
+        node
+        for node in nodes.values()
+        if node.kind is not NodeKind.SIGN or node.id in likelihood or node.id in open_to_the_end
+    ]
+    apart: set[str] = set()
+    while True:
+        blocks = _group(nodes, live, apart, open_to_the_end)
+        oversize = {block.place for block in blocks if block.place and block.oversize} - apart
+        if not oversize:
+            return blocks
+        apart |= oversize
+
+
+def _group(
+    nodes: Mapping[str, Node], live: Sequence[Node], apart: set[str], open_to_the_end: frozenset[str]
+) -> list[Block]:
+    key_of: dict[str, BlockKey] = {}
+    for node in live:
+        if node.place is not None:
+            key_of[node.id] = (node.place, node.id if node.place in apart else "")
+        elif node.kind is not NodeKind.SIGN:
+            key_of[node.id] = ("", node.id)
+    hidden: dict[BlockKey, list[str]] = defaultdict(list)
+    signs: dict[BlockKey, list[str]] = defaultdict(list)
+    reads: dict[BlockKey, set[Bit]] = defaultdict(set)
+    raises: dict[BlockKey, dict[Bit, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
+    chosen = _cover(live, key_of, open_to_the_end)
+    for node in live:
+        key = key_of.get(node.id)
+        if key is None:
+            for parent, p in node.links:
+                raises[key_of[parent]][Bit("sign", node.id)].append((parent, p))
+            continue
+        (signs if node.kind is NodeKind.SIGN else hidden)[key].append(node.id)
+        for parent, p in (*node.links, *node.inhibitors):
+            if key_of[parent] == key:
+                continue
+            bit = Bit("state", parent)
+            if bit not in chosen:
+                bit = Bit("pressure", node.id)
+                raises[key_of[parent]][bit].append((parent, p))
+            reads[key].add(bit)
+    shown = {bit.node for bits in reads.values() for bit in bits if bit.kind == "state"} | open_to_the_end
+    return [
+        Block(
+            key[0],
+            tuple(hidden[key]),
+            tuple(signs[key]),
+            tuple(sorted(reads[key])),
+            tuple(Bit("state", name) for name in hidden[key] if name in shown),
+            tuple(sorted(raises[key])),
+            tuple(tuple(raises[key][bit]) for bit in sorted(raises[key])),
+        )
+        for key in sorted(set(key_of.values()))
+    ]
+
+
+def _cover(live: Iterable[Node], key_of: Mapping[str, BlockKey], open_to_the_end: frozenset[str]) -> set[Bit]:
+    """State and pressure bits that carry every link between blocks, few of them: a greedy vertex cover by degree.
+
+    A parent that inhibits elsewhere must show its state, since an inhibitor is not part of the OR. A pressure is
+    complete only after all who press, so blocks that press on each other in a circle show states instead: a state may
+    be read before it is set, as a promise that the sum keeps.
+    """
+    crossing = [
+        (parent, node.id)
+        for node in live
+        for parent, _ in (*node.links, *node.inhibitors)
+        if node.id in key_of and key_of[parent] != key_of[node.id]
+    ]
+    chosen = {Bit("state", name) for name in open_to_the_end if name in key_of}
+    chosen.update(
+        Bit("state", parent) for node in live for parent, _ in node.inhibitors if key_of[parent] != key_of[node.id]
+    )
+    links: dict[Bit, set[Bit]] = defaultdict(set)
+    for parent, child in crossing:
+        state, pressure = Bit("state", parent), Bit("pressure", child)
+        if state not in chosen:
+            links[state].add(pressure)
+            links[pressure].add(state)
+    for bit in sorted(links, key=lambda bit: (-len(links[bit]), bit.kind != "state", bit)):
+        if not links[bit] <= chosen:
+            chosen.add(bit)
+    pressing = [(parent, child) for parent, child in crossing if Bit("state", parent) not in chosen]
+    order: nx.DiGraph[BlockKey] = nx.DiGraph((key_of[parent], key_of[child]) for parent, child in pressing)
+    circle = {key: number for number, keys in enumerate(nx.strongly_connected_components(order)) for key in keys}
+    chosen.update(Bit("state", parent) for parent, child in pressing if circle[key_of[parent]] == circle[key_of[child]])
+    return chosen
+
+
+def _order(blocks: Sequence[Block], open_to_the_end: frozenset[str]) -> tuple[Step, ...]:
+    """Always the block after which the fewest bits stay open, pressures before who feels them; ties by a depth-first
+    walk.
+
+    The walk follows the bits with the fewest blocks first, so that one pause tree, one device, one rail is finished
+    before the next begins.
+    """
+    touching: dict[Bit, list[int]] = defaultdict(list)
+    pressers: dict[Bit, list[int]] = defaultdict(list)
+    for index, block in enumerate(blocks):
+        for bit in block.bits:
+            touching[bit].append(index)
+        for bit in block.raises:
+            pressers[bit].append(index)
+    waits_for = [
+        {presser for bit in block.reads if bit.kind == "pressure" for presser in pressers[bit]} for block in blocks
+    ]
+    followers: dict[int, list[int]] = defaultdict(list)
+    for index, needed in enumerate(waits_for):
+        for earlier in sorted(needed):
+            followers[earlier].append(index)
+    rank = _depth_first_rank(blocks, touching)
+    # an endless bit counts one toucher more than there are, so it never closes
+    left = {
+        bit: len(touched) + (bit.node in open_to_the_end and bit.kind != "pressure")
+        for bit, touched in touching.items()
+    }
+    is_open: set[Bit] = set()
+    done: set[int] = set()
+
+    def cost(index: int) -> tuple[int, int, int]:
+        opening = sum(bit not in is_open for bit in blocks[index].bits)
+        closing = sum(left[bit] == 1 for bit in blocks[index].bits)
+        return opening - closing, opening, rank[index]
+
+    unmet = [len(needed) for needed in waits_for]
+    ready = [(cost(index), index) for index in range(len(blocks)) if unmet[index] == 0]
+    heapq.heapify(ready)
+    steps: list[Step] = []
+    before: tuple[Bit, ...] = ()
+    while ready:
+        noted, index = heapq.heappop(ready)
+        if index in done or noted != cost(index):
+            continue  # a stale entry: the block was queued again when its cost changed
+        done.add(index)
+        block = blocks[index]
+        opens = frozenset(bit for bit in block.bits if bit not in is_open)
+        closes = frozenset(bit for bit in block.bits if left[bit] == 1)
+        after = tuple(bit for bit in (*before, *sorted(opens)) if bit not in closes)
+        steps.append(Step(block, before, opens, closes, after))
+        before = after
+        is_open |= opens
+        changed = {other for bit in opens for other in touching[bit]}
+        for bit in block.bits:
+            left[bit] -= 1
+            if left[bit] == 1:
+                changed.update(touching[bit])
+        for follower in followers[index]:
+            unmet[follower] -= 1
+            changed.add(follower)
+        for other in sorted(changed - done):
+            if unmet[other] == 0:
+                heapq.heappush(ready, (cost(other), other))
+    assert len(steps) == len(blocks), "pressures in a circle were replaced by states, so every block becomes ready"
+    return tuple(steps)
+
+
+def _depth_first_rank(blocks: Sequence[Block], touching: Mapping[Bit, Sequence[int]]) -> list[int]:
+    rank = [-1] * len(blocks)
+    followed: set[Bit] = set()
+    count = 0
+
+    def broadest_first(bit: Bit) -> tuple[int, Bit]:
+        return -len(touching[bit]), bit
+
+    for start in range(len(blocks)):
+        stack: list[int | Bit] = [start]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Bit):
+                if top not in followed:
+                    followed.add(top)
+                    stack.extend(reversed(touching[top]))
+            elif rank[top] < 0:
+                rank[top] = count
+                count += 1
+                unfollowed: list[Bit] = sorted(set(blocks[top].bits) - followed, key=broadest_first)
+                stack.extend(unfollowed)
+    return rank

@@ -1,0 +1,375 @@
+"""The network that people see: the explanation network in pgmpy, which must agree with our own solver.
+
+The reported causes keep their places whole: rivals, mechanisms, signs. Everything else is folded, exactly, into one
+residual variable "elsewhere" whose states are the patterns of what the rest of the fabric does to the kept part. A
+residual with that many states is no `Node`, so the pgmpy model is built from `Explanation` directly. This is the only
+module that imports pgmpy, inside functions (3 to 5 s), and no pgmpy object leaves it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .errors import InferenceError
+from .frontier import Posterior, fold
+from .frontier_blocks import Table
+from .network import Likelihood, Network, Node, NodeKind
+
+if TYPE_CHECKING:
+    from pgmpy.models import DiscreteBayesianNetwork
+
+AGREEMENT = 1e-9  # DESIGN.md section 5: a larger difference of posteriors is an internal error
+_PARENT_LIMIT = 10  # parents of one flat noisy-OR table; DESIGN.md section 5 says about 12, judgement
+_RESIDUAL_BITS_LIMIT = 10  # 1,024 states of the residual; judgement
+_NODE_LIMIT = 150  # nodes of the kept part that pgmpy eliminates in about a second; judgement, measured 2026-11
+_ELSEWHERE = "elsewhere"
+_STATES = ("off", "on")
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """The folded part. `reads` are kept nodes that drive something elsewhere; `sets` are what elsewhere does to the
+    kept part: `elsewhere:<node>` (it turns that node on) or the id of a folded node that inhibits a kept sign.
+    `weights` has an axis for each, reads first, index 1 on, and sums to 1; it holds the evidence seen elsewhere."""
+
+    reads: tuple[str, ...]
+    sets: tuple[str, ...]
+    weights: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The reported part of a network. `kept` are the causes it answers for; `network` are the nodes at their places
+    with their evidence, some of them driven by `residual.sets`, which are not nodes of it. No residual: nothing was
+    folded."""
+
+    kept: tuple[str, ...]
+    network: Network
+    residual: Residual | None
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCheck:
+    """The causes whose posterior pgmpy confirmed, and the largest absolute difference of probability found."""
+
+    causes: tuple[str, ...]
+    largest_difference: float
+
+
+def explanation(network: Network, keep: Sequence[str]) -> Explanation:
+    """The network around the leading causes of `keep`, as many of them as fit (at least one), all else folded.
+
+    Posteriors of the kept causes are those of the whole network. Raises InferenceError for an id that is no cause or
+    mechanism, and when not even the place of the first cause fits: over 150 nodes, or over 10 bits towards the rest.
+    """
+    hidden = {node.id for node in network.nodes if node.kind is not NodeKind.SIGN}
+    unknown = [name for name in keep if name not in hidden]
+    if unknown or not keep:
+        raise InferenceError(
+            f"Cannot explain {', '.join(unknown) or 'nothing'}.", "Name causes or mechanisms of this network."
+        )
+    parts = _divide(network, keep)
+    try:
+        residual = _residual(parts)
+    except InferenceError:
+        if len(keep) == 1:
+            raise
+        return explanation(network, keep[:-1])
+    return Explanation(tuple(keep), parts.kept, residual)
+
+
+def check(network: Network, posterior: Posterior, keep: Sequence[str]) -> CrossCheck:
+    """Ask pgmpy for the posteriors of the kept causes; raises InferenceError where it differs by more than 1e-9."""
+    shown = explanation(network, keep)
+    answers = _ask_pgmpy(shown)
+    differences = {cause: abs(answers[cause] - posterior.probability[cause]) for cause in shown.kept}
+    worst = max(shown.kept, key=lambda cause: differences[cause])
+    if not differences[worst] <= AGREEMENT:
+        raise InferenceError(
+            f"Internal error: pgmpy gives {answers[worst]!r} for {worst}, our solver {posterior.probability[worst]!r}.",
+            "Please report this bundle.",
+        )
+    return CrossCheck(shown.kept, differences[worst])
+
+
+def to_bif(network: Network, keep: Sequence[str]) -> str:
+    """The explanation network as BIF text.
+
+    Ids become BIF identifiers, with the id itself in the property `id`; what was seen of a variable is in the
+    properties `evidence_off` and `evidence_on` (its likelihoods), since BIF has no place for evidence.
+    """
+    shown = explanation(network, keep)
+    evidence = _all_evidence(shown)
+    with _quiet_pgmpy():
+        from pgmpy.readwrite import BIFWriter
+
+        model, names = _model(shown)
+        for name, identifier in names.items():
+            told = {"id": f'"{name}"'}
+            if name in evidence:
+                told |= {"evidence_off": str(evidence[name].off), "evidence_on": str(evidence[name].on)}
+            model.nodes[identifier].clear()
+            model.nodes[identifier].update(told)
+        return str(BIFWriter(model))
+
+
+@dataclass(frozen=True, slots=True)
+class _Division:
+    kept: Network
+    folded: Network
+    reads: tuple[str, ...]
+    sets: tuple[str, ...]
+
+    @property
+    def bits(self) -> tuple[str, ...]:
+        return self.reads + self.sets
+
+
+def _divide(network: Network, keep: Sequence[str]) -> _Division:
+    """The kept part and the folded part, and the bits between them.
+
+    A sign seen absent falls in two, one of each part: all that drive it are off by themselves. Any other node with
+    parents in both parts stays in the kept part and is driven by `elsewhere:<node>`, the OR of its folded parents.
+    """
+    places = {node.place or node.id for node in network.nodes if node.id in set(keep)}
+    is_kept = {
+        node.id: (node.place or node.id) in places
+        for node in network.nodes
+        if node.kind is not NodeKind.SIGN or node.place
+    }
+    kept: list[Node] = []
+    folded: list[Node] = []
+    outside: list[Node] = []
+    reads: set[str] = set()
+    sets: set[str] = set()
+    kept_evidence: dict[str, Likelihood] = {}
+    folded_evidence: dict[str, Likelihood] = {}
+    for node in network.nodes:
+        seen = network.evidence.get(node.id)
+        if node.kind is NodeKind.SIGN and (seen is None or seen.off == seen.on):
+            continue
+        kept_links = tuple(link for link in node.links if is_kept[link[0]])
+        folded_links = tuple(link for link in node.links if not is_kept[link[0]])
+        is_shared_sign = node.id not in is_kept
+        if not (is_kept[node.id] if not is_shared_sign else kept_links):
+            folded.append(node)
+            if seen is not None:
+                folded_evidence[node.id] = seen
+            reads.update(parent for parent, _ in (*node.links, *node.inhibitors) if is_kept[parent])
+            continue
+        if seen is not None:
+            kept_evidence[node.id] = seen
+        sets.update(parent for parent, _ in node.inhibitors if not is_kept[parent])
+        if is_shared_sign and seen is not None and seen.on == 0.0:
+            if folded_links:
+                folded.append(replace(node, leak=0.0, links=folded_links))
+                folded_evidence[node.id] = seen
+            kept.append(replace(node, links=kept_links))
+        elif folded_links:
+            pressure = f"{_ELSEWHERE}:{node.id}"
+            sets.add(pressure)
+            outside.append(Node(pressure, NodeKind.SIGN, None, 0.0, folded_links))
+            kept.append(replace(node, links=(*kept_links, (pressure, 1.0))))
+        else:
+            kept.append(node)
+    roots = [Node(name, NodeKind.CAUSE, None, 0.5) for name in sorted(reads)]
+    return _Division(
+        Network(tuple(kept), kept_evidence, network.symptom),
+        Network((*roots, *folded, *outside), folded_evidence),
+        tuple(sorted(reads)),
+        tuple(sorted(sets)),
+    )
+
+
+def _residual(parts: _Division) -> Residual | None:
+    if len(parts.bits) > _RESIDUAL_BITS_LIMIT or len(parts.kept.nodes) > _NODE_LIMIT:
+        raise InferenceError(
+            f"The kept places have {len(parts.kept.nodes)} nodes and {len(parts.bits)} bits towards the rest, "
+            f"at most {_NODE_LIMIT} and {_RESIDUAL_BITS_LIMIT} can be shown.",
+            "Report the cause without an explanation network.",
+        )
+    if not parts.bits:
+        return None
+    weights = fold(parts.folded, parts.bits).weights
+    return Residual(parts.reads, parts.sets, weights / weights.sum())
+
+
+def _ask_pgmpy(shown: Explanation) -> dict[str, float]:
+    with _quiet_pgmpy():
+        from pgmpy.factors.discrete import TabularCPD
+        from pgmpy.inference import VariableElimination
+
+        model, names = _model(shown)
+        evidence = _all_evidence(shown)
+        hard = {names[name]: _STATES[seen.off == 0.0] for name, seen in evidence.items() if 0.0 in (seen.off, seen.on)}
+        soft = [
+            TabularCPD(
+                names[name],
+                2,
+                [[seen.off / (seen.off + seen.on)], [seen.on / (seen.off + seen.on)]],
+                state_names={names[name]: list(_STATES)},
+            )
+            for name, seen in evidence.items()
+            if names[name] not in hard
+        ]
+        answers: dict[str, float] = {}
+        for name in shown.kept:
+            variable = names[name]
+            if variable in hard:
+                answers[name] = float(hard[variable] == _STATES[1])
+                continue
+            # a fresh one for each question: pgmpy adds the virtual evidence to the elimination it was asked of
+            found = VariableElimination(model).query(
+                [variable], evidence=hard, virtual_evidence=soft, show_progress=False
+            )
+            answers[name] = float(found.get_value(**{variable: _STATES[1]}))
+        return answers
+
+
+def _all_evidence(shown: Explanation) -> dict[str, Likelihood]:
+    """The evidence of the kept part, and the statement that the residual's pattern is that of the nodes it reads."""
+    reads = shown.residual.reads if shown.residual else ()
+    return {**shown.network.evidence, **{_agreement(name): Likelihood(0.0, 1.0) for name in reads}}
+
+
+def _agreement(name: str) -> str:
+    return f"{_ELSEWHERE} agrees on {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A conditional table: axis 0 the variable's states, then an axis for each parent."""
+
+    variable: str
+    states: tuple[str, ...]
+    parents: tuple[str, ...]
+    values: Table
+
+
+def _model(shown: Explanation) -> tuple[DiscreteBayesianNetwork, dict[str, str]]:
+    """The pgmpy model, and its identifier for each id."""
+    from pgmpy.factors.discrete import TabularCPD
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    tables = [*_node_tables(shown.network), *(_residual_tables(shown.residual) if shown.residual else ())]
+    names = _identifiers([table.variable for table in tables])
+    states = {table.variable: table.states for table in tables}
+    model = DiscreteBayesianNetwork()
+    model.add_nodes_from(names.values())
+    model.add_edges_from((names[parent], names[table.variable]) for table in tables for parent in table.parents)
+    for table in tables:
+        model.add_cpds(
+            TabularCPD(
+                names[table.variable],
+                len(table.states),
+                table.values.reshape(len(table.states), -1),
+                evidence=[names[parent] for parent in table.parents],
+                evidence_card=[len(states[parent]) for parent in table.parents],
+                state_names={names[name]: list(states[name]) for name in (table.variable, *table.parents)},
+            )
+        )
+    return model, names
+
+
+def _node_tables(network: Network) -> Iterator[_Table]:
+    place_of = {node.id: node.place or node.id for node in network.nodes}
+    for whole in network.nodes:
+        for node in _with_few_parents(whole, place_of):
+            parents = tuple(dict.fromkeys(parent for parent, _ in (*node.links, *node.inhibitors)))
+            on = np.full((2,) * len(parents), node.leak)
+            off = 1.0 - on
+            for parent, p in node.links:
+                acts = p * _state_of(parents.index(parent), len(parents))
+                on, off = on + off * acts, off * (1.0 - acts)
+            for parent, k in node.inhibitors:
+                acts = k * _state_of(parents.index(parent), len(parents))
+                on, off = on * (1.0 - acts), off + on * acts
+            yield _Table(node.id, _STATES, parents, np.stack([off, on]))
+
+
+def _state_of(axis: int, axes: int) -> Table:
+    state: Table = np.indices((2,) * axes)[axis].astype(np.float64)
+    return state
+
+
+def _with_few_parents(node: Node, place_of: Mapping[str, str]) -> Iterator[Node]:
+    """The node, behind one OR a place where it has too many parents for a flat table."""
+    if len(node.links) <= _PARENT_LIMIT:
+        yield node
+        return
+    by_place: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for parent, p in node.links:
+        by_place[place_of.get(parent, _ELSEWHERE)].append((parent, p))
+    ors = [
+        Node(
+            f"{node.id} from {place}/{start}",
+            NodeKind.MECHANISM,
+            place,
+            0.0,
+            tuple(links[start : start + _PARENT_LIMIT]),
+        )
+        for place, links in by_place.items()
+        for start in range(0, len(links), _PARENT_LIMIT)
+    ]
+    place_of = {**place_of, **dict.fromkeys((one.id for one in ors), _ELSEWHERE)}
+    yield from ors
+    yield from _with_few_parents(replace(node, links=tuple((one.id, 1.0) for one in ors)), place_of)
+
+
+def _residual_tables(residual: Residual) -> Iterator[_Table]:
+    """The residual as a root: its patterns, the bits it sets, and one agreement a node it reads.
+
+    A root that must agree with what it reads, instead of a child of it: a child could be its own ancestor, since the
+    folded part both follows from the kept part and drives it.
+    """
+    patterns = np.argwhere(residual.weights > 0.0)
+    states = tuple("p" + "".join(map(str, pattern)) for pattern in patterns.tolist())
+    yield _Table(_ELSEWHERE, states, (), residual.weights[tuple(patterns.T)])
+    bits = (patterns[:, :, None] == np.array([0, 1])).astype(np.float64)
+    for position, name in enumerate((*residual.reads, *residual.sets)):
+        if position < len(residual.reads):
+            agrees = bits[:, position].T
+            yield _Table(_agreement(name), _STATES, (name, _ELSEWHERE), np.stack([1.0 - agrees, agrees]))
+        else:
+            yield _Table(name, _STATES, (_ELSEWHERE,), bits[:, position].T)
+
+
+def _identifiers(ids: Sequence[str]) -> dict[str, str]:
+    """BIF identifiers, readable and distinct, also to readers that ignore case (pgmpy's own does)."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in ids:
+        stem = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        stem = stem if stem[:1].isalpha() else f"n_{stem}"
+        unique = stem
+        for number in itertools.count(2):
+            if unique.lower() not in taken:
+                break
+            unique = f"{stem}_{number}"
+        taken.add(unique.lower())
+        names[name] = unique
+    return names
+
+
+@contextmanager
+def _quiet_pgmpy() -> Iterator[None]:
+    """pgmpy warns of its own deprecations on import and logs its bookkeeping; neither is for our reader."""
+    logger = logging.getLogger("pgmpy")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,151 @@
+"""The pipeline: facts in, an investigation out.
+
+Reads top to bottom; every step is one module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from . import signals
+from .compile import Compiled, compile_network
+from .completeness import WHOLE_BUNDLE, completeness_issues
+from .errors import TooManyOpenBits, UsageError
+from .facts import IssueLevel, Reading, ReadIssue, Series
+from .findings import Findings
+from .frontier import Posterior, solve
+from .matching import match
+from .narrative import narrate
+from .observed import Observed
+from .places import Places
+from .profiles import profile_series
+from .results import Investigation
+from .rules import KnowledgeBase
+from .symptom import Symptom, find_symptoms
+from .telemetry import Telemetry
+from .topology import Topology
+from .verdicts import Judgement, judge
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything an investigation was made of, for checks and further questions.
+
+    `investigation` is the result.
+    """
+
+    observed: Observed
+    findings: Findings
+    places: Places
+    compiled: Compiled
+    judgement: Judgement
+    symptoms: tuple[Symptom, ...]
+    investigation: Investigation
+
+
+def investigate(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lambda stage: None) -> Investigation:
+    """What caused the incident, how sure we are, and what is ruled out by what.
+
+    Raises UsageError when the job asked about is not in the bundle or there is no telemetry at all, InferenceError
+    when the evidence is impossible under the knowledge base.
+    """
+    return examine(reading, knowledge, progress).investigation
+
+
+def examine(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lambda stage: None) -> Case:
+    """The same, with the network and the verdicts it was made of."""
+    progress("building the fabric")
+    topology = Topology(reading.facts)
+    series = [fact for fact in reading.facts if isinstance(fact, Series)]
+    telemetry = Telemetry([*series, *profile_series(reading.facts, topology)], topology.resolve_port)
+    window, issues = _window(reading, telemetry)
+    _require_job(reading.incident.job, topology, telemetry)
+
+    progress("finding the onset")
+    symptoms = find_symptoms(telemetry, window)
+    asked = reading.incident.job
+    symptom = next((s for s in symptoms if asked in (None, s.job)), None)
+    job = asked or (symptom.job if symptom else None)
+    onset = symptom.onset if symptom else reading.incident.onset
+    split = signals.Split(*window, onset, symptom.uncertainty_s if symptom else 0.0)
+
+    progress("reducing series to signals")
+    signals.reduce(telemetry, split)
+    issues = (*issues, *telemetry.issues, *completeness_issues(topology, telemetry, job, window))
+    observed = Observed(topology, telemetry, split, job if symptom else None)
+
+    progress("asking the signs")
+    findings = match(knowledge, observed)
+
+    progress("solving the network")
+    places = Places(observed)
+    compiled, posterior, narrowed = _solved(knowledge, observed, places, findings)
+    issues = (*issues, *narrowed)
+    judgement = judge(knowledge, places, compiled, posterior)
+
+    progress("writing the result")
+    reading = replace(reading, issues=(*reading.issues, *issues), incident=replace(reading.incident, job=job))
+    investigation = narrate(reading, knowledge, observed, places, compiled, judgement, symptoms)
+    return Case(observed, findings, places, compiled, judgement, symptoms, investigation)
+
+
+def _solved(
+    knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings
+) -> tuple[Compiled, Posterior, tuple[ReadIssue, ...]]:
+    """The network and its posterior; without the spreading of pauses, and saying so, where that couples too many places
+    to be summed at once."""
+    compiled = compile_network(knowledge, observed, places, findings)
+    try:
+        return compiled, solve(compiled.network), ()
+    except TooManyOpenBits as error:
+        paused = len(observed.pause_graph.paused)
+        message = (
+            f"{paused} paused queues couple too many places to be weighed together "
+            f"({error.message.partition(' are')[0]} open at once); each was weighed alone, so a pause may be blamed "
+            "where it only passed through"
+        )
+        compiled = compile_network(knowledge, observed, places, findings, spreads=False)
+        issue = ReadIssue(WHOLE_BUNDLE, "", IssueLevel.WARNING, "pauses-weighed-alone", message)
+        return compiled, solve(compiled.network), (issue,)
+
+
+def _window(reading: Reading, telemetry: Telemetry) -> tuple[tuple[float, float], tuple[ReadIssue, ...]]:
+    """The window asked for, or the span of the data when none was given or the one given lies outside the data."""
+    span = telemetry.span()
+    if span is None:
+        raise UsageError(
+            "The bundle holds no telemetry: no file gave a single sample.",
+            "See the read issues: `causeline facts BUNDLE`.",
+        )
+    asked = reading.incident.window
+    if asked is None:
+        return span, ()
+    if asked[0] > span[1] or asked[1] < span[0]:
+        message = (
+            f"the window {_span_text(asked)} lies outside the data ({_span_text(span)}); "
+            "the span of the data was used. Check the window and the time zone."
+        )
+        return span, (ReadIssue("incident.yaml", "window", IssueLevel.ERROR, "window-outside-data", message),)
+    return asked, ()
+
+
+def _span_text(span: tuple[float, float]) -> str:
+    from datetime import UTC, datetime
+
+    return " to ".join(datetime.fromtimestamp(math.floor(at), UTC).strftime("%Y-%m-%d %H:%M:%SZ") for at in span)
+
+
+def _require_job(job: str | None, topology: Topology, telemetry: Telemetry) -> None:
+    if job is None or job in topology.jobs:
+        return
+    stepping = [
+        row[0]
+        for row in telemetry.rows("SELECT DISTINCT device FROM samples WHERE metric = 'step_seconds' ORDER BY device")
+    ]
+    if job not in stepping:
+        known = sorted({*topology.jobs, *stepping})
+        raise UsageError(f"Job {job!r} is not in the bundle.", f"Jobs in it: {', '.join(known) or 'none'}.")

@@ -1,0 +1,303 @@
+"""The judgement as results: which hypotheses and findings are shown, under which ids, in which words (DESIGN.md
+section 7)."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+from .citations import Citations
+from .compile import Compiled
+from .completeness import has_enough_steps
+from .facts import Reading
+from .observed import Observed
+from .places import Places
+from .results import (
+    DomainVerdict,
+    Hypothesis,
+    Impact,
+    IncidentView,
+    Investigation,
+    LoopVerdict,
+    MissingReading,
+    NextCheck,
+    ReadIssueRow,
+    TieClass,
+    UnknownCause,
+    Versions,
+    WeighedFinding,
+)
+from .rules import Cause, KnowledgeBase
+from .scope import Scope, ScopeKind
+from .story import chain, chart_lines, coverage, timeline
+from .symptom import Symptom
+from .verdicts import SUPPORTED, TELLING, Judgement, Verdict, weight
+from .weighing import Relevance
+from .wording import clock, percent, statement, timestamp, what_to_read
+
+MOST_EVIDENCE = 12
+"""Findings listed for and against one hypothesis, heaviest first (judgement: more is not read)."""
+
+MOST_MISSING = 6
+"""Unread signs listed for one hypothesis (judgement)."""
+
+MOST_CHECKS = 8
+"""Next checks listed (judgement)."""
+
+
+def narrate(
+    reading: Reading,
+    knowledge: KnowledgeBase,
+    observed: Observed,
+    places: Places,
+    compiled: Compiled,
+    judgement: Judgement,
+    symptoms: tuple[Symptom, ...],
+) -> Investigation:
+    """The investigation as it is written and shown."""
+    citations = Citations(knowledge, observed, places, reading.excerpt)
+    asked = next((s for s in symptoms if s.job == observed.job), None)
+    symptom_id = citations.cite_symptom(asked) if asked else None
+    ids = {verdict.id: f"H{n}" for n, verdict in enumerate(judgement.listed, start=1)}
+    ids |= {f"rest {verdict.id}": f"R{n}" for n, verdict in enumerate(judgement.rest, start=1)}
+    writer = _HypothesisWriter(knowledge, places, judgement, citations, ids)
+    hypotheses = tuple(writer.write(verdict) for verdict in (*judgement.listed, *judgement.rest))
+    roots = tuple(verdict for verdict in judgement.listed if verdict.role == "root" and writer.leads(verdict))
+    split = observed.split
+    return Investigation(
+        schema=1,
+        incident=IncidentView(
+            id=reading.incident.id,
+            fabric=reading.incident.fabric,
+            job=reading.incident.job,
+            onset=None if split.onset is None else timestamp(split.onset),
+            onset_uncertainty_s=None if split.onset is None else split.uncertainty_s,
+            window=(timestamp(split.start), timestamp(split.end)),
+        ),
+        summary=_summary(
+            asked, [h for h in hypotheses if h.id in {ids[r.id] for r in roots}], hypotheses, reading, observed
+        ),
+        root_causes=tuple(ids[verdict.id] for verdict in roots),
+        unknown=UnknownCause(share=judgement.unknown_share),
+        loop=_loop(judgement),
+        domain=_domain(judgement),
+        impact=tuple(
+            Impact(
+                job=symptom.job,
+                tenant=observed.topology.tenant(symptom.job),
+                model=observed.topology.model(symptom.job),
+                before_s=symptom.before_s,
+                after_s=symptom.after_s,
+                change=symptom.change,
+                onset=timestamp(symptom.onset),
+                share_explained={
+                    ids[v.id]: v.share for v in judgement.listed if v.status == "supported" and v.share > 0
+                }
+                if symptom is asked
+                else {},
+                finding=citations.cite_symptom(symptom),
+            )
+            for symptom in symptoms
+        ),
+        hypotheses=hypotheses,
+        tie_classes=tuple(writer.tie_classes()),
+        chain=chain(observed, places, compiled, roots, citations, symptom_id),
+        timeline=timeline(observed, places, compiled, roots, citations, asked, symptom_id),
+        next_checks=writer.next_checks(),
+        telemetry=chart_lines(observed, places, compiled, roots, citations, symptom_id),
+        coverage=coverage(knowledge, observed),
+        read_issues=tuple(
+            ReadIssueRow(file=i.source, record=i.record, level=i.level.value, code=i.code, message=i.message)
+            for i in sorted(set(reading.issues))
+        ),
+        findings=tuple(citations.findings),
+        versions=Versions(
+            engine=importlib.metadata.version("causeline"),
+            knowledge_digest=knowledge.digest,
+            overrides=knowledge.overrides,
+        ),
+    )
+
+
+class _HypothesisWriter:
+    """Writes verdicts as hypotheses, tie classes and next checks."""
+
+    def __init__(
+        self, knowledge: KnowledgeBase, places: Places, judgement: Judgement, citations: Citations, ids: dict[str, str]
+    ) -> None:
+        self._knowledge = knowledge
+        self._places = places
+        self._judgement = judgement
+        self._citations = citations
+        self._ids = ids
+        self._tie_of = {member: f"T{n}" for n, tie in enumerate(judgement.ties, start=1) for member in tie.members}
+        self._leading = {tie.members[0] for tie in judgement.ties}
+
+    def leads(self, verdict: Verdict) -> bool:
+        """Whether a verdict stands for its tie class: its leading member, or a class of its own."""
+        return verdict.id not in self._tie_of or verdict.id in self._leading
+
+    def write(self, verdict: Verdict) -> Hypothesis:
+        cause, scope = verdict.hypothesis.cause, verdict.hypothesis.scope
+        weighed = sorted(
+            ((weight(r), r) for r in verdict.relevances), key=lambda item: (-abs(item[0]), item[1].finding.sign)
+        )
+        one_place = len(verdict.members) == 1
+        return Hypothesis(
+            id=self._ids[f"rest {verdict.id}" if verdict.is_rest else verdict.id],
+            cause=cause.id,
+            scope=str(scope) if one_place else f"{cause.scope}:{len(verdict.members)} remaining",
+            places=self._places.named(scope) if one_place else (),
+            count=len(verdict.members),
+            title=self._title(verdict, cause, scope),
+            status=verdict.status,
+            role=verdict.role,
+            probability=verdict.probability,
+            explains=verdict.explains,
+            share=verdict.share,
+            prior=verdict.prior,
+            tie_class=self._tie_of.get(verdict.id) if not verdict.is_rest else None,
+            triggered_by=tuple(self._ids[node] for node in verdict.triggered_by if node in self._ids),
+            evidence_for=self._evidence([r for w, r in weighed if w >= TELLING]),
+            evidence_against=self._evidence([r for w, r in weighed if w <= -TELLING]),
+            missing=tuple(
+                MissingReading(
+                    sign=sign, place=str(place), read=what_to_read(self._knowledge.signs[sign], place, self._places)
+                )
+                for sign, place in verdict.missing[:MOST_MISSING]
+            ),
+            first_checks=cause.first_checks,
+            remedy=cause.remedy,
+            reason=self._reason(verdict, weighed),
+        )
+
+    def _evidence(self, relevances: list[Relevance]) -> tuple[WeighedFinding, ...]:
+        return tuple(
+            WeighedFinding(finding=self._citations.cite(r.finding), weight=weight(r))
+            for r in relevances[:MOST_EVIDENCE]
+        )
+
+    def _title(self, verdict: Verdict, cause: Cause, scope: Scope) -> str:
+        if len(verdict.members) > 1:
+            return f"{cause.title}, {len(verdict.members)} {'other ' if self._has_listed(cause) else ''}places"
+        where = self._places.wording(scope)
+        if verdict.status != "supported":
+            return f"{cause.title} on {where}"
+        probability = self._judgement.posterior.probability
+        driven = [
+            (probability[node], name, target)
+            for name, drive in cause.drives.items()
+            for target in self._places.related(scope, drive.at)
+            if (node := f"{name}@{target}") in probability
+        ]
+        if not driven or max(driven)[0] < SUPPORTED:
+            return f"{cause.title} on {where}"
+        _, name, target = max(driven)
+        short = self._knowledge.mechanisms[name].short
+        if target.kind is ScopeKind.QUEUE:
+            device_port = self._places.wording(Scope.of(ScopeKind.PORT, *target.parts[:2]))
+            said = f"{cause.title} -> TC{target.parts[2]} {short} on {device_port}"
+            return said if scope.device == target.device else f"{said} (from {where})"
+        return f"{cause.title} -> {short} on {where}"
+
+    def _has_listed(self, cause: Cause) -> bool:
+        return any(v.hypothesis.cause.id == cause.id for v in self._judgement.listed)
+
+    def _reason(self, verdict: Verdict, weighed: list[tuple[float, Relevance]]) -> str:
+        """One sentence: why this status."""
+        strongest = next(
+            (r for w, r in weighed if (w <= -TELLING if verdict.status != "supported" else w >= TELLING)), None
+        )
+        said = None
+        if strongest is not None:
+            said = statement(self._knowledge.signs[strongest.finding.sign], strongest.finding, self._places)
+        match verdict.status:
+            case "supported":
+                return said or "no rival explains the findings"
+            case "ruled_out":
+                return said or ""
+            case "not_assessable":
+                if not verdict.missing:
+                    return "its signs have no place in this fabric as far as it is known"
+                sign, place = verdict.missing[0]
+                return f"not read: {what_to_read(self._knowledge.signs[sign], place, self._places)}"
+            case _:
+                against = f"; against it: {said}" if said else ""
+                return f"not refuted strongly enough (10^{verdict.refuted_log10:.1f}, needed 10^-2){against}"
+
+    def tie_classes(self) -> list[TieClass]:
+        return [
+            TieClass(
+                id=self._tie_of[tie.members[0]],
+                members=tuple(self._ids[member] for member in tie.members),
+                probability=tie.probability,
+                share=tie.share,
+                split_by=tuple(
+                    what_to_read(self._knowledge.signs[sign], place, self._places) for sign, place in tie.split_by
+                ),
+            )
+            for tie in self._judgement.ties
+        ]
+
+    def next_checks(self) -> tuple[NextCheck, ...]:
+        """What to read next: what splits a tie class first, then what the likeliest unsettled hypotheses lack."""
+        wanted: dict[tuple[str, Scope], tuple[list[str], float]] = {}
+        for tie in self._judgement.ties:
+            for key in tie.split_by:
+                wanted.setdefault(key, ([], tie.probability))[0].append(self._tie_of[tie.members[0]])
+        for verdict in (*self._judgement.listed, *self._judgement.rest):
+            if verdict.status in ("not_assessable", "possible") and verdict.missing:
+                wanted.setdefault(verdict.missing[0], ([], verdict.probability))
+        ordered = sorted(wanted.items(), key=lambda item: (not item[1][0], -item[1][1], item[0]))
+        return tuple(
+            NextCheck(
+                read=what_to_read(self._knowledge.signs[sign], place, self._places),
+                place=str(place),
+                cost=self._knowledge.signs[sign].cost,
+                expected_bits=None,
+                splits=tuple(sorted(set(splits))),
+            )
+            for (sign, place), (splits, _) in ordered[:MOST_CHECKS]
+        )
+
+
+def _summary(
+    asked: Symptom | None,
+    roots: list[Hypothesis],
+    hypotheses: tuple[Hypothesis, ...],
+    reading: Reading,
+    observed: Observed,
+) -> str:
+    named = reading.incident.job
+    if asked is None:
+        seen = [h for h in hypotheses if h.status == "supported"]
+        found = "; ".join(f"{h.title} (probability {percent(h.probability)})" for h in seen)
+        whose = f"the step time of {named}" if named else "any job's step time"
+        window = (observed.split.start, observed.split.end)
+        if not has_enough_steps(observed.telemetry, named, window):
+            return f"Whether there was a slowdown is unknown: too few readings of {whose} lie in the window." + (
+                f" Anomalies: {found}." if found else ""
+            )
+        return f"No slowdown: {whose} did not rise in the window." + (
+            f" Anomalies without harm: {found}." if found else ""
+        )
+    rose = f"Step time of {asked.job} rose {100 * asked.change:.0f} % at {clock(asked.onset)} UTC"
+    if not roots:
+        open_ones = [h for h in hypotheses if h.status in ("possible", "not_assessable") and h.share >= 0.01]
+        likely = "; ".join(f"{h.title} ({percent(h.share)})" for h in sorted(open_ones, key=lambda h: -h.share)[:3])
+        return f"{rose}; the cause cannot be told from this bundle." + (f" Likeliest: {likely}." if likely else "")
+    causes = " and ".join(f"{h.title} (share {percent(h.share)}, probability {percent(h.probability)})" for h in roots)
+    return f"{rose} because of {causes}."
+
+
+def _loop(judgement: Judgement) -> LoopVerdict:
+    weights = {
+        name: judgement.by_loop.get(name, 0.0) for name in ("load", "thresholds", "nic", "physical", "path", "other")
+    }
+    name = max(weights, key=lambda key: weights[key])
+    return LoopVerdict.model_validate({"verdict": name if weights[name] >= SUPPORTED else "undecided", **weights})
+
+
+def _domain(judgement: Judgement) -> DomainVerdict:
+    weights = {name: judgement.by_domain.get(name, 0.0) for name in ("network", "host", "job", "telemetry")}
+    name = max(weights, key=lambda key: weights[key])
+    return DomainVerdict.model_validate({"verdict": name if weights[name] >= SUPPORTED else "undecided", **weights})

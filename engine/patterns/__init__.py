@@ -1,0 +1,45 @@
+"""Signs that need the graph or several metrics at once: each is a function of an `Observed` fabric, found by name in
+`PATTERNS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ..findings import SignFinding
+from ..observed import Observed
+from .cohort import cohort_anomalies, cohort_deviation
+from .ecmp import group_skew, membership_change
+from .job import job_restarted, paths_idle
+from .links import link_losses, missing_links
+from .pauses import (
+    extreme_pausing,
+    extreme_pausing_anywhere,
+    host_initiators,
+    pause_cycles,
+    paused_by_host,
+    paused_by_switch,
+    port_initiators,
+)
+from .queues import unmarked_queues
+
+Pattern = Callable[[Observed, str, Mapping[str, float]], Iterable[SignFinding]]
+"""(observed fabric, sign id, limits by name) -> findings of that sign."""
+
+PATTERNS: dict[str, Pattern] = {
+    "cohort_anomalies": cohort_anomalies,
+    "cohort_deviation": cohort_deviation,
+    "extreme_pausing": extreme_pausing,
+    "extreme_pausing_anywhere": extreme_pausing_anywhere,
+    "group_skew": group_skew,
+    "host_initiators": host_initiators,
+    "job_restarted": job_restarted,
+    "link_losses": link_losses,
+    "membership_change": membership_change,
+    "missing_links": missing_links,
+    "paths_idle": paths_idle,
+    "paused_by_host": paused_by_host,
+    "paused_by_switch": paused_by_switch,
+    "pause_cycles": pause_cycles,
+    "port_initiators": port_initiators,
+    "unmarked_queues": unmarked_queues,
+}

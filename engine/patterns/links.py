@@ -1,0 +1,111 @@
+"""Link signs: is a planned link there, and did it lose its carrier?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ..facts import Event, EventKind, Provenance
+from ..findings import SignFinding, time_coverage
+from ..observed import Observed
+from ..scope import Scope, link_scope, short_port
+from ..topology import End
+
+
+def missing_links(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Is a planned link absent?
+
+    Absence of the sign needs a neighbour record of the link; unknown where neither end's neighbours were read. A device
+    speaks for its links to hosts only where it sees a host: many hosts run no neighbour protocol.
+    """
+    seen: dict[End, tuple[str, Provenance]] = {}
+    asked: set[tuple[str, bool]] = set()
+    topology = observed.topology
+    for cable in topology.cables:
+        if cable.kind == "observed":
+            end_a, end_b = topology.cable_ends(cable)
+            asked.add((end_a[0], topology.is_host(end_b[0])))
+            seen[end_a], seen[end_b] = (end_b[0], cable.provenance), (end_a[0], cable.provenance)
+    done = set()
+    for cable in topology.cables:
+        if cable.kind != "intended":
+            continue
+        end_a, end_b = topology.cable_ends(cable)
+        link = link_scope(end_a, end_b)
+        speakers = {(end[0], topology.is_host(other[0])) for end, other in ((end_a, end_b), (end_b, end_a))}
+        if link in done or not speakers & asked:
+            continue
+        done.add(link)
+        neighbours = ((seen.get(end), other[0]) for end, other in ((end_a, end_b), (end_b, end_a)))
+        found = next((record for record, planned in neighbours if record and record[0] == planned), None)
+        yield SignFinding(
+            sign,
+            link,
+            "present" if found is None else "absent",
+            observed=0.0 if found is None else 1.0,
+            limit=1.0,
+            unit="neighbour records",
+            records=(cable.provenance,) if found is None else (found[1],),
+        )
+
+
+def link_losses(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Did a link go down after the onset and come back?
+
+    Told by carrier counters, by the operational state, or by the log, of either end. Absent needs a counter or the
+    state: a silent log proves nothing. Unknown for a link that is still down: a lost member, or a flap not yet over.
+    """
+    split = observed.split
+    since = split.start if split.onset is None else split.onset - split.uncertainty_s
+    topology = observed.topology
+    logged: dict[Scope, list[Event]] = defaultdict(list)
+    for event in observed.events((EventKind.LINK_DOWN,), since, split.end):
+        link = topology.link(event.device, topology.resolve_port(event.device, event.port)) if event.port else None
+        if link is not None:
+            logged[link].append(event)
+    for link in topology.links:
+        ends = [carrier for end in topology.ends(link) if (carrier := _carrier(observed, end)) is not None]
+        downs = logged.get(link, [])
+        losses = max([float(len(downs)), *(carrier.losses for carrier in ends)])
+        if not (ends or downs) or any(carrier.is_down for carrier in ends):
+            continue
+        yield SignFinding(
+            sign,
+            link,
+            "present" if losses else "absent",
+            observed=losses,
+            limit=0.0,
+            unit="times",
+            coverage=1.0 if losses else sum(carrier.coverage for carrier in ends) / 2,
+            records=(*(event.provenance for event in downs[:2]), *(carrier.record for carrier in ends)),
+            spot=f"{link.parts[0]} {short_port(link.parts[1])}",
+            at=downs[0].at if downs else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Carrier:
+    """What one end of a link counted after the onset: how often it lost the carrier, and whether it is down now."""
+
+    losses: float
+    is_down: bool
+    coverage: float
+    record: Provenance
+
+
+def _carrier(observed: Observed, end: End) -> _Carrier | None:
+    counter = observed.signals("link_down_events").get((*end, ""))
+    state = observed.signals("oper_up").get((*end, ""))
+    found: list[_Carrier] = []
+    if counter is not None and counter["after_delta"] is not None:
+        record = counter.extreme or counter.last
+        found.append(_Carrier(counter["after_delta"], False, time_coverage(counter["after_coverage"]), record))
+    if state is not None and state["after_n"]:
+        fell = state["after_min"] == 0 and state["before_min"] != 0
+        is_down = observed.telemetry.line(*end, "", "oper_up").values[-1] == 0
+        found.append(_Carrier(float(fell), bool(is_down), time_coverage(state["after_coverage"]), state.last))
+    if not found:
+        return None
+    shown = max(found, key=lambda carrier: (carrier.losses, carrier.coverage))
+    return replace(shown, is_down=any(carrier.is_down for carrier in found))

@@ -1,0 +1,167 @@
+"""Pause signs: where a pause tree starts (a host, a congested port) and whether it closes on itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ..findings import SignFinding, time_coverage
+from ..observed import Observed
+from ..pause_graph import PauseReading
+from ..scope import Scope, ScopeKind, short_port
+
+
+def _finding(
+    sign: str, reading: PauseReading, state: str, limit: float, words: Mapping[str, str] | None = None
+) -> SignFinding:
+    return SignFinding(
+        sign,
+        reading.queue,
+        "present" if state == "present" else "absent",
+        observed=100 * reading.duty_high,
+        baseline=100 * reading.baseline_high,
+        limit=100 * limit,
+        unit="% of time paused",
+        coverage=reading.coverage,
+        records=(reading.record,),
+        words=words or {},
+    )
+
+
+def paused_by_host(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Is a leaf's egress towards a host paused by the host's NIC above its baseline?"""
+    yield from _paused(observed, sign, limits, host_facing=True)
+
+
+def paused_by_switch(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Is an inter-switch egress paused by the next switch above its baseline?"""
+    yield from _paused(observed, sign, limits, host_facing=False)
+
+
+def _paused(observed: Observed, sign: str, limits: Mapping[str, float], *, host_facing: bool) -> Iterator[SignFinding]:
+    for queue, reading in observed.pause_graph.readings.items():
+        if observed.topology.is_host_facing(queue.parts[0], queue.parts[1]) is host_facing:
+            state = "present" if queue in observed.pause_graph.paused else "absent"
+            yield _finding(sign, reading, state, limits["notable_duty"])
+
+
+def extreme_pausing(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Is an egress paused for most of the time?
+
+    Unknown where only frames were counted and their bounds lie on both sides of the limit.
+    """
+    limit = limits["extreme_duty"]
+    for reading in observed.pause_graph.readings.values():
+        if reading.duty_low >= limit or reading.peak_duty_high < limit:
+            yield _finding(sign, reading, "present" if reading.duty_low >= limit else "absent", limit)
+
+
+def extreme_pausing_anywhere(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """The same for the most paused egress of the fabric; its coverage is the share of switch egress queues that were
+    read."""
+    readings = observed.pause_graph.readings.values()
+    if not readings:
+        return
+    worst = max(readings, key=lambda reading: (reading.duty_low, reading.peak_duty_high, reading.queue))
+    limit = limits["extreme_duty"]
+    if worst.duty_low >= limit or all(reading.peak_duty_high < limit for reading in readings):
+        found = _finding(sign, worst, "present" if worst.duty_low >= limit else "absent", limit)
+        yield replace(
+            found,
+            scope=Scope.of(ScopeKind.FABRIC, "all"),
+            coverage=_read_share(observed),
+            spot=f"{worst.queue.parts[0]} {short_port(worst.queue.parts[1])}",
+        )
+
+
+def _read_share(observed: Observed) -> float:
+    """Share of the lossless egress queues of all switches whose pausing was read, each by the time it was read."""
+    topology = observed.topology
+    ports = sum(len(ports) for device, ports in topology.ports_of.items() if topology.is_switch(device))
+    read = sum(reading.coverage for reading in observed.pause_graph.readings.values())
+    return min(1.0, read / max(1, ports * len(observed.lossless_classes)))
+
+
+def host_initiators(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterable[SignFinding]:
+    """Does a pause walk end at a host-facing port that is itself paused?
+
+    Unknown where a host pauses but nothing upstream waits.
+    """
+    graph = observed.pause_graph
+    for queue, reading in graph.readings.items():
+        if not observed.topology.is_host_facing(queue.parts[0], queue.parts[1]):
+            continue
+        upstream = graph.upstream(queue)
+        if queue not in graph.paused:
+            yield _finding(sign, reading, "absent", limits["notable_duty"], {"upstream": "0"})
+        elif upstream:
+            yield _finding(sign, reading, "present", limits["notable_duty"], {"upstream": str(len(upstream))})
+
+
+def port_initiators(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Does a pause walk end at a congested egress that nobody pauses (contention)?
+
+    Unknown where nothing upstream waits.
+    """
+    graph = observed.pause_graph
+    peaks = observed.signals("queue_peak_bytes")
+    for queue, reading in graph.readings.items():
+        peak = peaks.get((queue.parts[0], queue.parts[1], queue.parts[2]))
+        if peak is None or peak["after_max"] is None or not graph.upstream(queue):
+            continue
+        kmin = observed.limit("ecn_kmin_bytes", queue.parts[0], queue.parts[1], limits["kmin"])
+        congested = peak["after_max"] > kmin
+        yield SignFinding(
+            sign,
+            queue,
+            "present" if congested and queue not in graph.paused else "absent",
+            observed=peak["after_max"],
+            baseline=peak["before_max"],
+            limit=kmin,
+            unit="B",
+            coverage=time_coverage(peak["after_coverage"]),
+            records=(peak.extreme or peak.last, reading.record),
+        )
+
+
+def pause_cycles(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Is there a cycle of paused egress queues?
+
+    One finding per cycle; without any, one absence for the fabric.
+    """
+    graph = observed.pause_graph
+    for index, cycle in enumerate(graph.cycles, start=1):
+        readings = [graph.readings[queue] for queue in cycle]
+        yield SignFinding(
+            sign,
+            cycle_scope(cycle, index),
+            "present",
+            observed=100 * min(reading.duty_high for reading in readings),
+            limit=100 * limits["notable_duty"],
+            unit="% of time paused",
+            records=tuple(reading.record for reading in readings),
+            words={"ports": ", ".join(f"{queue.parts[0]} {queue.parts[1]}" for queue in cycle)},
+        )
+    if graph.readings:
+        worst = max(graph.readings.values(), key=lambda reading: (reading.duty_high, reading.queue))
+        yield SignFinding(
+            sign,
+            NO_CYCLE,
+            "absent",
+            observed=100 * worst.duty_high,
+            baseline=100 * worst.baseline_high,
+            limit=100 * limits["notable_duty"],
+            unit="% of time paused at the most paused queue",
+            coverage=_read_share(observed),
+            records=(worst.record,),
+            words={"ports": f"{len(graph.paused)} of {len(graph.readings)} queues paused above baseline"},
+        )
+
+
+NO_CYCLE = Scope.of(ScopeKind.CYCLE, "none seen")
+"""The residual place of a deadlock of which no cycle was seen."""
+
+
+def cycle_scope(cycle: tuple[Scope, ...], index: int) -> Scope:
+    """The place of the n-th pause cycle."""
+    return Scope.of(ScopeKind.CYCLE, f"{index}: " + " > ".join(f"{queue.parts[0]} {queue.parts[1]}" for queue in cycle))

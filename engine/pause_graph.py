@@ -1,0 +1,167 @@
+"""Who pauses whom: PFC readings of every switch egress, and the wait-for graph over them.
+
+An edge goes from the paused egress queue to what it waits for. Direction is normalised here once: `pfc_rx_*` at X's
+port towards Y means Y pauses X; `pfc_tx_*` at Y's port towards X says the same from the other end and stands in where
+X was not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import networkx as nx
+
+from .facts import Provenance
+from .findings import time_coverage
+from .scope import Scope, ScopeKind
+from .signals import Key, Signal
+from .topology import DeviceRole, End, Topology
+
+SignalsOf = Callable[[str], Mapping[Key, Signal]]
+"""Signals of a metric by place."""
+
+QUANTUM_BITS = 512
+"""One pause quantum in bit times (IEEE 802.1Qbb)."""
+
+MAX_QUANTA = 65535
+"""Longest pause one frame can ask for, in quanta (IEEE 802.1Qbb)."""
+
+NOTABLE_DUTY = 0.001
+"""Share of time paused above which pausing is notable: below .1 % is normal (causal.md 4.3)."""
+STUCK_DUTY = 0.5
+"""Share of time paused from which a queue may be part of a deadlock; a full one is paused all the time, but may begin
+late in the window (judgement)."""
+ABOVE_BASELINE = 3.0
+"""How many times its own baseline pausing must reach to count as a change (judgement; marks use the same factor in
+facts.csv)."""
+DEFAULT_SPEED_BPS = 400e9
+"""Speed used for the longest pause of a frame where the port's speed was not read (judgement: the slowest common AI
+fabric port)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseReading:
+    """Pausing of one egress queue.
+
+    Duty is the share of time paused after the onset: measured where a duration counter exists,
+    otherwise the bounds that the frame count allows (one frame pauses between nothing and the longest pause).
+    """
+
+    queue: Scope
+    duty_low: float
+    duty_high: float
+    peak_duty_high: float
+    baseline_high: float
+    coverage: float
+    record: Provenance
+
+    @property
+    def is_above_baseline(self) -> bool:
+        return self.duty_high >= NOTABLE_DUTY and self.duty_high > ABOVE_BASELINE * self.baseline_high
+
+
+class PauseGraph:
+    """PFC readings of all switch egress queues of the lossless classes."""
+
+    def __init__(self, topology: Topology, signals: SignalsOf, lossless_classes: frozenset[str]) -> None:
+        self._topology = topology
+        self._signals = signals
+        self._classes = lossless_classes
+
+    @cached_property
+    def readings(self) -> dict[Scope, PauseReading]:
+        """Readings by egress queue, in sorted order.
+
+        A queue without a reading was not read from either end.
+        """
+        found: dict[Scope, PauseReading] = {}
+        for priority in sorted(self._classes):
+            for device, ports in sorted(self._topology.ports_of.items()):
+                if self._topology.role(device) is DeviceRole.HOST:
+                    continue
+                for port in ports:
+                    reading = self._read(device, port, priority)
+                    if reading is not None:
+                        found[reading.queue] = reading
+        return found
+
+    def _read(self, device: str, port: str, priority: str) -> PauseReading | None:
+        peer = self._topology.peer(device, port)
+        own, far = (device, port, priority), (*(peer or ("", "")), priority)
+        for metric, key in (("pfc_rx_pause_us", own), ("pfc_tx_pause_us", far)):
+            signal = self._signals(metric).get(key)
+            if signal is not None and signal["after_mean"] is not None:
+                return self._reading(own, signal, 1e-6, measured=True)
+        for metric, key in (("pfc_rx_pause_frames", own), ("pfc_tx_pause_frames", far)):
+            signal = self._signals(metric).get(key)
+            if signal is not None and signal["after_mean"] is not None:
+                return self._reading(own, signal, QUANTUM_BITS * MAX_QUANTA / self._speed(device, port), measured=False)
+        return None
+
+    def _speed(self, device: str, port: str) -> float:
+        signal = self._signals("speed_bps").get((device, port, ""))
+        return (signal and (signal["after_p50"] or signal["before_p50"])) or DEFAULT_SPEED_BPS
+
+    def _reading(
+        self, own: tuple[str, str, str], signal: Signal, seconds_each: float, *, measured: bool
+    ) -> PauseReading:
+        def duty(column: str) -> float:
+            return min((signal[column] or 0.0) * seconds_each, 1.0)
+
+        after = duty("after_mean")
+        return PauseReading(
+            Scope.of(ScopeKind.QUEUE, *own),
+            after if measured else 0.0,
+            after,
+            duty("after_max"),
+            duty("before_mean"),
+            time_coverage(signal["after_coverage"]),
+            signal.extreme or signal.last,
+        )
+
+    @cached_property
+    def paused(self) -> frozenset[Scope]:
+        """Egress queues paused above their baseline."""
+        return frozenset(queue for queue, reading in self.readings.items() if reading.is_above_baseline)
+
+    def upstream(self, queue: Scope) -> tuple[Scope, ...]:
+        """Paused egress queues that face the device of `queue`: its back-pressure can hold them."""
+        if not self.paused:
+            return ()
+        topology = self._topology
+        device, _, priority = queue.parts
+        found = []
+        for port in topology.ports_of.get(device, ()):
+            peer: End | None = topology.peer(device, port)
+            if peer is None or port == queue.port:
+                continue
+            waiting = Scope.of(ScopeKind.QUEUE, *peer, priority)
+            if waiting in self.paused:
+                found.append(waiting)
+        return tuple(found)
+
+    @cached_property
+    def waits_for(self) -> nx.DiGraph[Scope]:
+        """Edges from a paused egress queue to the paused egress queues of the device that pauses it."""
+        graph: nx.DiGraph[Scope] = nx.DiGraph()
+        for queue in sorted(self.paused):
+            graph.add_node(queue)
+            for waiting in self.upstream(queue):
+                graph.add_edge(waiting, queue)
+        return graph
+
+    @cached_property
+    def knots(self) -> tuple[tuple[Scope, ...], ...]:
+        """Strongly connected sets of the wait-for graph, stuck or not: inside one nobody can say who paused first."""
+        components = nx.strongly_connected_components(self.waits_for)
+        return tuple(sorted(tuple(sorted(component)) for component in components if len(component) > 1))
+
+    @cached_property
+    def cycles(self) -> tuple[tuple[Scope, ...], ...]:
+        """Strongly connected sets of queues that hardly ever move: each is one `cycle` place. Mild pausing both ways
+        through a busy leaf is no deadlock."""
+        stuck = [queue for queue in self.waits_for if self.readings[queue].duty_high >= STUCK_DUTY]
+        components = nx.strongly_connected_components(self.waits_for.subgraph(stuck))
+        return tuple(sorted(tuple(sorted(component)) for component in components if len(component) > 1))

@@ -1,0 +1,279 @@
+"""The result of an investigation: the JSON contract of DESIGN.md section 7 as frozen models.
+
+Changes are additive only. Probabilities are between 0 and 1, weights are log10 Bayes factors, times are RFC 3339 UTC
+strings. Floats are rounded to 6 significant digits when written, so the same bundle and knowledge give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+State = Literal["present", "absent", "unknown"]
+Status = Literal["supported", "possible", "ruled_out", "not_assessable"]
+Role = Literal["root", "contributing", "consequence", "co_occurring"]
+LoopClass = Literal["load", "thresholds", "nic", "physical", "path", "other"]
+Domain = Literal["network", "host", "job", "telemetry"]
+
+
+class Result(BaseModel):
+    """Base of all result models: frozen, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class IncidentView(Result):
+    """`onset` None: no symptom, no alert and no shared change gave one.
+
+    `onset_uncertainty_s`: half width, in seconds.
+    """
+
+    id: str
+    fabric: str | None
+    job: str | None
+    onset: str | None
+    onset_uncertainty_s: float | None = None
+    window: tuple[str, str] | None
+
+
+class UnknownCause(Result):
+    """The share of the symptom that no catalogued cause explains."""
+
+    share: float
+
+
+class LoopVerdict(Result):
+    """Which part of the congestion loop is at fault, from the same posterior."""
+
+    verdict: LoopClass | Literal["undecided"]
+    load: float
+    thresholds: float
+    nic: float
+    physical: float
+    path: float
+    other: float
+
+
+class DomainVerdict(Result):
+    verdict: Domain | Literal["undecided"]
+    network: float
+    host: float
+    job: float
+    telemetry: float
+
+
+class Impact(Result):
+    """What the incident did to a job. `before_s` and `after_s` are median step times, `change` the relative rise."""
+
+    job: str
+    tenant: str | None = None
+    model: str | None = None
+    before_s: float
+    after_s: float
+    change: float
+    onset: str | None
+    share_explained: dict[str, float]
+    finding: str | None = None
+
+
+class Place(Result):
+    """`port` None: the whole device, or any port of it.
+
+    `queue`: egress traffic class, None where no queue is meant.
+    """
+
+    device: str
+    port: str | None = None
+    queue: int | None = None
+
+
+class WeighedFinding(Result):
+    finding: str
+    weight: float
+
+
+class MissingReading(Result):
+    """A discriminating sign that was not read: what to read, where."""
+
+    sign: str
+    place: str
+    read: str
+
+
+class Hypothesis(Result):
+    """A cause at a place (`count` 1), or all remaining places of a cause in one row (`count` n, any-of probability,
+    `id` R1, R2 ...)."""
+
+    id: str
+    cause: str
+    scope: str
+    places: tuple[Place, ...]
+    count: int
+    title: str
+    status: Status
+    role: Role | None
+    probability: float
+    explains: float | None
+    share: float
+    prior: float
+    tie_class: str | None
+    triggered_by: tuple[str, ...]
+    evidence_for: tuple[WeighedFinding, ...]
+    evidence_against: tuple[WeighedFinding, ...]
+    missing: tuple[MissingReading, ...]
+    first_checks: tuple[str, ...]
+    remedy: str
+    reason: str = Field(default="", description="One sentence: why this status")
+
+
+class TieClass(Result):
+    id: str
+    members: tuple[str, ...]
+    probability: float
+    share: float
+    split_by: tuple[str, ...]
+
+
+class Numbers(Result):
+    """Observed against baseline and limit, in `unit`; None where there is none."""
+
+    observed: float | None = None
+    baseline: float | None = None
+    limit: float | None = None
+    unit: str = ""
+
+
+class FactReference(Result):
+    """The record a finding rests on.
+
+    `excerpt` is redacted.
+    """
+
+    file: str
+    record: str
+    sha256: str
+    excerpt: str
+
+
+class Finding(Result):
+    id: str
+    sign: str
+    scope: str
+    state: State
+    level: int | None
+    statement: str
+    numbers: Numbers
+    window: tuple[str, str] | None
+    facts: tuple[FactReference, ...]
+
+
+class ChainLink(Result):
+    """One step of job -> host -> rail -> leaf -> queue."""
+
+    scope: str
+    statement: str
+    findings: tuple[str, ...]
+
+
+class TimelineEntry(Result):
+    ts: str
+    scope: str
+    statement: str
+    finding: str | None
+    fact: FactReference | None = None
+
+
+class NextCheck(Result):
+    read: str
+    place: str
+    cost: str
+    expected_bits: float | None
+    splits: tuple[str, ...]
+
+
+class CoverageRow(Result):
+    metric: str
+    scope: str
+    state: Literal["collected", "partial", "missing"]
+    reason: str
+
+
+class ReadIssueRow(Result):
+    file: str
+    record: str
+    level: Literal["note", "warning", "error"]
+    code: str
+    message: str
+
+
+class TelemetrySeries(Result):
+    """A line of the correlated-telemetry chart.
+
+    `points` are (RFC 3339 time, value); a counter is given as its rate per second. `panel` is the row it is drawn in
+    (queue, marks, cnps, pauses, step time).
+    """
+
+    panel: str
+    label: str
+    metric: str
+    scope: str
+    unit: str
+    points: tuple[tuple[str, float], ...]
+    finding: str | None = None
+
+
+class Versions(Result):
+    engine: str
+    knowledge_digest: str
+    overrides: tuple[str, ...]
+
+
+class Investigation(Result):
+    """The whole, frozen, serialisable result."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    incident: IncidentView
+    summary: str
+    root_causes: tuple[str, ...]
+    unknown: UnknownCause
+    loop: LoopVerdict
+    domain: DomainVerdict
+    impact: tuple[Impact, ...]
+    hypotheses: tuple[Hypothesis, ...]
+    tie_classes: tuple[TieClass, ...]
+    findings: tuple[Finding, ...]
+    chain: tuple[ChainLink, ...]
+    timeline: tuple[TimelineEntry, ...]
+    next_checks: tuple[NextCheck, ...]
+    telemetry: tuple[TelemetrySeries, ...] = ()
+    coverage: tuple[CoverageRow, ...]
+    read_issues: tuple[ReadIssueRow, ...]
+    versions: Versions
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    def to_json(self) -> str:
+        """Canonical JSON: fixed key order, floats to 6 significant digits, one trailing newline."""
+        return json.dumps(_rounded(self.model_dump(mode="json", by_alias=True)), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Investigation:
+        """The investigation that `to_json` wrote.
+
+        Raises pydantic's ValidationError naming each wrong key.
+        """
+        return cls.model_validate_json(text)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        # -inf (no light) is not a JSON number: the statement says it, the number is null
+        return (0.0 if value == 0 else float(f"{value:.6g}")) if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_rounded(inner) for inner in value]
+    return value

@@ -1,0 +1,143 @@
+"""How the read findings bear on one hypothesis: each alone, and those against it together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .compile import Compiled
+from .findings import SignFinding
+from .one_cause import (
+    Chain,
+    MechanismNode,
+    SignReach,
+    ancestors,
+    direct_link,
+    induced_off,
+    induced_probability,
+    mechanism_states,
+    own_leak,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """How one finding bears on one hypothesis: P(what was seen | only this cause) against P(what was seen | no
+    catalogued cause).
+
+    `mechanisms` are the hidden steps it shares with other findings: findings that share one are not independent.
+    """
+
+    finding: SignFinding
+    if_true: float
+    if_none: float
+    mechanisms: tuple[str, ...]
+    discriminating: bool
+
+    @property
+    def factor(self) -> float:
+        """Bayes factor of the finding for the hypothesis, taken alone; infinite where no innocent place shows it."""
+        return self.if_true / self.if_none if self.if_none > 0 else math.inf
+
+
+def relevance(compiled: Compiled, node: str) -> tuple[Relevance, ...]:
+    """How each read finding bears on a hypothesis, taken alone: against it first, for it last."""
+    chain = compiled.chains[node]
+    key = ("relevance", *_signature(compiled, node))
+    if key not in compiled.answers:
+        compiled.answers[key] = tuple(_bearing(compiled, reach, chain) for reach in chain.signs)
+    found = [
+        Relevance(
+            compiled.finding(reach),
+            *bearing,
+            tuple(mechanism for mechanism, _ in reach.through),
+            bool(reach.cell and reach.cell.discriminating),
+        )
+        for reach, bearing in zip(chain.signs, compiled.answers[key], strict=True)
+    ]
+    return tuple(sorted(found, key=lambda r: (r.factor, r.finding.sign, r.finding.scope)))
+
+
+def _bearing(compiled: Compiled, reach: SignReach, chain: Chain) -> tuple[float, float]:
+    """P(what was seen of a sign | only this cause) and P(...
+
+    | no catalogued cause).
+    """
+    finding = compiled.finding(reach)
+    on_true, on_none = sign_probabilities(reach, ancestors(reach, chain))
+    return _seen(finding, on_true), _seen(finding, on_none)
+
+
+def sign_probabilities(reach: SignReach, chain: tuple[MechanismNode, ...]) -> tuple[float, float]:
+    """P(sign on | only this cause) and P(sign on | no catalogued cause)."""
+    if reach.cell is not None and reach.cell.effect != "raises":
+        return reach.cell.p, reach.leak
+    nothing = 1 - induced_off(reach, mechanism_states(chain, cause_on=False))
+    return induced_probability(reach, chain), max(reach.leak, nothing)
+
+
+def _seen(finding: SignFinding, p_on: float) -> float:
+    likelihood = finding.likelihood
+    assert likelihood is not None
+    return likelihood.on * p_on + likelihood.off * (1 - p_on)
+
+
+def combined_factor(compiled: Compiled, node: str, findings: Iterable[SignFinding]) -> float:
+    """Bayes factor of several findings together: P(all of them | only this cause) / P(all of them | no catalogued
+    cause).
+
+    Findings that share a mechanism are summed over its states, so they are not counted as independent.
+    """
+    chain = compiled.chains[node]
+    wanted = {(finding.sign, finding.scope) for finding in findings}
+    chosen = tuple((reach.sign, reach.scope) in wanted for reach in chain.signs)
+    key = ("factor", chosen, *_signature(compiled, node))
+    if key not in compiled.answers:
+        reaches = [reach for reach, is_wanted in zip(chain.signs, chosen, strict=True) if is_wanted]
+        compiled.answers[key] = ((_joint(compiled, chain, reaches, True), _joint(compiled, chain, reaches, False)),)
+    ((if_true, if_none),) = compiled.answers[key]
+    return if_true / if_none if if_none > 0 else float("inf")
+
+
+def _joint(compiled: Compiled, chain: Chain, reaches: Iterable[SignReach], cause_on: bool) -> float:
+    """P(what was seen of these signs together), with only this cause present or none."""
+    links = [(reach, *_own_links(reach, chain, cause_on)) for reach in reaches]
+    total = 0.0
+    for weight, on in mechanism_states(chain.mechanisms, cause_on):
+        for reach, fixed, off in links:
+            for mechanism, link in reach.through:
+                off *= 1 - link if mechanism in on else 1.0
+            weight *= _seen(compiled.finding(reach), 1 - off if fixed is None else fixed)
+        total += weight
+    return total
+
+
+def _own_links(reach: SignReach, chain: Chain, cause_on: bool) -> tuple[float | None, float]:
+    """(the probability when a cell fixes it, P(off) by leak and direct link alone)."""
+    if reach.cell is not None and reach.cell.effect != "raises":
+        return (reach.cell.p if cause_on else reach.leak), 1.0
+    relevant = ancestors(reach, chain)
+    return None, (1 - own_leak(reach, relevant)) * (1 - direct_link(reach, relevant) if cause_on else 1.0)
+
+
+def _signature(compiled: Compiled, node: str) -> tuple[object, ...]:
+    """What the weights of a hypothesis depend on: its cause, the shape of its chain, and the answers read.
+
+    Thousands of places share one.
+    """
+    chain = compiled.chains[node]
+    index = {mechanism.id: n for n, mechanism in enumerate(chain.mechanisms)}
+    return (
+        compiled.hypotheses[node].cause.id,
+        tuple((m.leak, m.cause_link, tuple((index[p], link) for p, link in m.parents)) for m in chain.mechanisms),
+        tuple(
+            (
+                reach.sign,
+                compiled.finding(reach).likelihood,
+                reach.cell is None,
+                tuple((index[m], link) for m, link in reach.through),
+            )
+            for reach in chain.signs
+        ),
+    )

@@ -1,0 +1,138 @@
+"""Oracles for the solver, by enumeration of every joint state, and the small random networks they are asked about."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from causeline.engine.network import Likelihood, Network, Node, NodeKind
+
+PRESENT, ABSENT, UNKNOWN = Likelihood(0.0, 1.0), Likelihood(1.0, 0.0), Likelihood(1.0, 1.0)
+
+
+def chances(node: Node, on: dict[str, bool]) -> tuple[float, float]:
+    """P(off) and P(on), each without subtraction from 1 so that tiny priors keep their digits."""
+    chance, miss = node.leak, 1.0 - node.leak
+    for parent, p in node.links:
+        if on[parent]:
+            chance, miss = chance + miss * p, miss * (1.0 - p)
+    for parent, k in node.inhibitors:
+        if on[parent]:
+            chance, miss = chance * (1.0 - k), miss + chance * k
+    return miss, chance
+
+
+def weighted_states(network: Network) -> Iterator[tuple[dict[str, bool], float]]:
+    """Every state of the hidden nodes with its weight; signs are summed, since nothing depends on them."""
+    hidden = [node for node in network.nodes if node.kind is not NodeKind.SIGN]
+    signs = [node for node in network.nodes if node.kind is NodeKind.SIGN and node.id in network.evidence]
+    for values in itertools.product((False, True), repeat=len(hidden)):
+        on = dict(zip((node.id for node in hidden), values, strict=True))
+        weight = 1.0
+        for node in hidden:
+            seen = network.evidence.get(node.id, UNKNOWN)
+            weight *= chances(node, on)[on[node.id]] * (seen.on if on[node.id] else seen.off)
+        for node in signs:
+            off_chance, on_chance = chances(node, on)
+            seen = network.evidence[node.id]
+            weight *= off_chance * seen.off + on_chance * seen.on
+        if weight > 0.0:
+            yield on, weight
+
+
+def evidence_and_marginals(network: Network) -> tuple[float, dict[str, float]]:
+    """P(evidence) and P(on | evidence) of each hidden node; (0, {}) for impossible evidence."""
+    total, present = 0.0, {node.id: 0.0 for node in network.nodes if node.kind is not NodeKind.SIGN}
+    for on, weight in weighted_states(network):
+        total += weight
+        for name, is_on in on.items():
+            present[name] += weight * is_on
+    return total, {name: part / total for name, part in present.items()} if total else {}
+
+
+def any_on(network: Network, members: Sequence[str]) -> float:
+    states = list(weighted_states(network))
+    return sum(weight for on, weight in states if any(on[name] for name in members)) / sum(w for _, w in states)
+
+
+def needed_for_symptom(network: Network, source: str | None) -> float:
+    """P(the symptom is on, and would be off had this cause's own link (None: the leak) not acted | evidence), by
+    enumeration of the switches behind the symptom: one for the leak, one for each link."""
+    symptom = next(node for node in network.nodes if node.id == network.symptom)
+    seen = network.evidence.get(symptom.id, UNKNOWN)
+    others = replace(network, evidence={name: e for name, e in network.evidence.items() if name != symptom.id})
+    needed = total = 0.0
+    for on, weight in weighted_states(others):
+        switches = [(None, symptom.leak), *((parent, p) for parent, p in symptom.links if on[parent])]
+        for thrown in itertools.product((False, True), repeat=len(switches)):
+            part = weight
+            for (_, p), is_thrown in zip(switches, thrown, strict=True):
+                part *= p if is_thrown else 1.0 - p
+            acting = [name for (name, _), is_thrown in zip(switches, thrown, strict=True) if is_thrown]
+            part *= seen.on if acting else seen.off
+            total += part
+            needed += part if acting == [source] else 0.0
+    return needed / total
+
+
+def random_network(seed: int, *, places: int = 3, hidden_limit: int = 11) -> Network:
+    """A small network with all that couples places: triggers, pressure between mechanisms, inhibitors (their own
+    place's or another's), shared signs, soft, hard and no evidence; in four of ten the priors are tiny."""
+    dice = random.Random(seed)
+    tiny = dice.random() < 0.4
+    nodes: list[Node] = []
+    evidence: dict[str, Likelihood] = {}
+    causes: list[str] = []
+    mechanisms: list[str] = []
+
+    def some(names: Sequence[str], most: int, low: float, high: float) -> tuple[tuple[str, float], ...]:
+        count = dice.randint(0, min(most, len(names)))
+        return tuple((name, dice.uniform(low, high)) for name in dice.sample(list(names), count))
+
+    for place in [f"p{number}" for number in range(places)]:
+        here: list[str] = []
+        for number in range(dice.choice([1, 1, 2])):
+            prior = 10 ** dice.uniform(-9, -4) if tiny else dice.uniform(0.02, 0.5)
+            triggers = some(here, 1, 0.1, 0.9) + (some(causes, 2, 0.1, 0.9) if dice.random() < 0.5 else ())
+            nodes.append(Node(f"c{number}@{place}", NodeKind.CAUSE, place, prior, triggers))
+            here.append(nodes[-1].id)
+        for number in range(dice.choice([1, 1, 2])):
+            driven = tuple((cause, dice.uniform(0.3, 0.97)) for cause in here) + some(mechanisms, 3, 0.3, 0.9)
+            home = place if dice.random() < 0.9 else None
+            if sum(node.kind is not NodeKind.SIGN for node in nodes) < hidden_limit:
+                nodes.append(Node(f"m{number}@{place}", NodeKind.MECHANISM, home, dice.choice([1e-4, 0.05]), driven))
+                mechanisms.append(nodes[-1].id)
+        inhibitors = some(here + causes[:1], 2, 0.3, 0.99) if dice.random() < 0.6 else ()
+        watched = some(mechanisms, 2, 0.3, 0.97) + some(here, 2, 0.2, 0.9)
+        nodes.append(Node(f"l@{place}", NodeKind.SIGN, place, dice.choice([0.02, 0.2]), watched, inhibitors))
+        causes += here
+    for number in range(dice.choice([1, 2, 3])):
+        links = some(causes + mechanisms, 6, 0.2, 0.97)
+        nodes.append(Node(f"s{number}", NodeKind.SIGN, None, dice.choice([0.0, 0.01, 0.2]), links))
+    for node in nodes:
+        draw = dice.random()
+        soft = Likelihood(dice.uniform(0.05, 1), dice.uniform(0.05, 1))
+        if node.kind is NodeKind.SIGN:
+            choice = ABSENT if draw < 0.25 else PRESENT if draw < 0.55 else soft if draw < 0.85 else UNKNOWN
+            if draw < 0.95:
+                evidence[node.id] = choice
+        elif draw < 0.1:
+            evidence[node.id] = ABSENT if draw < 0.05 else soft
+    return Network(tuple(nodes), evidence, symptom="s0")
+
+
+def shuffled(network: Network, seed: int) -> Network:
+    """The same network with its nodes in another order, parents still first."""
+    dice = random.Random(seed)
+    left, placed, order = list(network.nodes), set[str](), list[Node]()
+    while left:
+        ready = [n for n in left if all(parent in placed for parent, _ in (*n.links, *n.inhibitors))]
+        node = dice.choice(ready)
+        left.remove(node)
+        placed.add(node.id)
+        order.append(node)
+    items = list(network.evidence.items())
+    dice.shuffle(items)
+    return replace(network, nodes=tuple(order), evidence=dict(items))
