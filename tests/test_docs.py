@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from investigated import INC_4127, whole
 
 from causeline import adapters, knowledge, reports
+from causeline.engine import cli
 from causeline.engine.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +50,26 @@ def test_command_exists_with_these_options_and_files(line: str) -> None:
     for word in words:
         if word.startswith(("fixtures/", "tests/", "knowledge/")):
             assert (ROOT / word).exists(), word
+
+
+def test_commands_of_the_readme_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every `causeline` line of the README, in a folder with the bundles, writing what it says it writes.
+
+    The analysis of each bundle is the one other tests share, and the drill over all of them has its own tests.
+    """
+    for folder in ("fixtures", "knowledge"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "_examine", lambda bundle, *asked: whole((tmp_path / bundle).resolve()))
+    for line in shell_lines(README):
+        if line.startswith("causeline ") and not line.startswith("causeline drill"):
+            result = CliRunner().invoke(main, shlex.split(line)[1:])
+            assert result.exit_code == 0, f"{line}: {result.output}"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "causeline.sqlite",
+        "inc-4128.html",
+        "quiet.json",
+    ]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
