@@ -155,13 +155,17 @@ class PauseGraph:
     @cached_property
     def knots(self) -> tuple[tuple[Scope, ...], ...]:
         """Strongly connected sets of the wait-for graph, stuck or not: inside one nobody can say who paused first."""
-        components = nx.strongly_connected_components(self.waits_for)
-        return tuple(sorted(tuple(sorted(component)) for component in components if len(component) > 1))
+        return _closed_sets(self.waits_for)
 
     @cached_property
     def cycles(self) -> tuple[tuple[Scope, ...], ...]:
         """Strongly connected sets of queues that hardly ever move: each is one `cycle` place. Mild pausing both ways
         through a busy leaf is no deadlock."""
         stuck = [queue for queue in self.waits_for if self.readings[queue].duty_high >= STUCK_DUTY]
-        components = nx.strongly_connected_components(self.waits_for.subgraph(stuck))
-        return tuple(sorted(tuple(sorted(component)) for component in components if len(component) > 1))
+        return _closed_sets(self.waits_for.subgraph(stuck))
+
+
+def _closed_sets(graph: nx.DiGraph[Scope]) -> tuple[tuple[Scope, ...], ...]:
+    """Strongly connected sets of more than one queue, in sorted order."""
+    components = nx.strongly_connected_components(graph)
+    return tuple(sorted(tuple(sorted(component)) for component in components if len(component) > 1))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy.exc import DatabaseError
-from sqlmodel import Field, Session, SQLModel, create_engine, select
+from sqlmodel import Field, Session, SQLModel, col, create_engine, select
 
 from .errors import UnreadableInput, UsageError
 from .results import Investigation
@@ -74,7 +74,7 @@ class Store:
         """
         self._require()
         with self._session() as session:
-            return tuple(session.exec(select(SavedInvestigation).order_by(SavedInvestigation.number)))  # type: ignore[arg-type]
+            return tuple(session.exec(select(SavedInvestigation).order_by(col(SavedInvestigation.number))))
 
     def get(self, number: int) -> Investigation:
         """The investigation of that number.

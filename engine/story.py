@@ -87,7 +87,7 @@ def chain(
     scope = roots[0].hypothesis.scope
     queues = [queue for queue in _queues(places, scope)]
     ports = [(queue.parts[0], queue.parts[1]) for queue in queues] or list(places.ports(scope))
-    links = [_link(Scope.of(ScopeKind.JOB, observed.job), f"{observed.job} waits for its slowest flow", symptom_id)]
+    links = [_link(Scope.of(ScopeKind.JOB, observed.job), f"{observed.job} takes longer for each step", symptom_id)]
     rails = sorted({rail for port in ports if (rail := observed.topology.rail_of(*port)) is not None})
     for rail in rails[:1]:
         notified = compiled.findings.get("cnp_sent_high", rail)
@@ -95,7 +95,7 @@ def chain(
             host = notified.spot.partition(" ")[0]
             links.append(
                 _link(
-                    Scope.of(ScopeKind.HOST, host), f"{host} is told to slow its senders down", citations.cite(notified)
+                    Scope.of(ScopeKind.HOST, host), f"{host} tells its senders to slow down", citations.cite(notified)
                 )
             )
             links.append(
@@ -127,7 +127,7 @@ def chain(
             if (f := compiled.findings.get(s, queue)) is not None and f.state == "present"
         ]
         links.append(
-            _link(queue, f"{places.wording(queue)} is where it waits", citations.cite(deep[0]) if deep else None)
+            _link(queue, f"{places.wording(queue)} is where packets wait", citations.cite(deep[0]) if deep else None)
         )
     return tuple(links)
 
