@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from causeline.fixtures.fabric import Fabric
-from causeline.fixtures.faults import EcmpDrain
+from causeline.fixtures.incident_faults import EcmpDrain
 from causeline.fixtures.scenarios import ConfigCommit, FirmwareUpdate, Scenario, Truth
 from causeline.fixtures.workload import Collision, RingJob, StorageBurst
 from causeline.fixtures.write_bundle import write_bundle

@@ -26,7 +26,7 @@ from causeline.fixtures.congestion import (
 )
 from causeline.fixtures.ecmp_hash import choose_members, route
 from causeline.fixtures.fabric import Fabric, Floats
-from causeline.fixtures.faults import EcmpDrain, Fault, OpticDegradation, PauseStorm
+from causeline.fixtures.incident_faults import EcmpDrain, Fault, OpticDegradation, PauseStorm
 from causeline.fixtures.optics import codeword_error_ratios, pre_fec_ber
 from causeline.fixtures.scenarios import ConfigCommit, FirmwareUpdate, Scenario, Truth, scenario
 from causeline.fixtures.telemetry import Step, Telemetry
