@@ -19,11 +19,13 @@ def chances(node: Node, on: dict[str, bool]) -> tuple[float, ...]:
     for parent, p in node.links:
         if on[parent]:
             at_least, miss = [at_least[0] + miss * p], miss * (1.0 - p)
-    for level in node.higher:
-        at_most = 1.0 - level.leak
-        for parent, p in level.links:
-            at_most *= 1.0 - p if on[parent] else 1.0
-        at_least.append(1.0 - at_most)
+    if node.higher:
+        at_least = []
+        for level in (Level(node.leak, node.links), *node.higher):
+            at_most = 1.0 - level.leak
+            for parent, p in level.links:
+                at_most *= 1.0 - p if on[parent] else 1.0
+            at_least.append(1.0 - at_most)
     levels = [p - above for p, above in zip(at_least, [*at_least[1:], 0.0], strict=True)]
     for parent, k in node.inhibitors:
         if on[parent]:
