@@ -36,7 +36,7 @@ def fabric(places: int, causes: int) -> Network:
     return Network(tuple(nodes), {**seen, "marks@1": Likelihood(0.1, 1.0), "step": PRESENT}, "step")
 
 
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", range(24))
 def test_pgmpy_agrees_about_the_kept_causes(seed: int) -> None:
     network = random_network(seed)
     try:
