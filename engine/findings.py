@@ -21,12 +21,22 @@ def time_coverage(share: float | None) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelReading:
+    """The levels of a sign, 0 to `top`, that a reading leaves open: from `least` to `most`."""
+
+    least: int
+    most: int
+    top: int
+
+
+@dataclass(frozen=True, slots=True)
 class SignFinding:
     """`coverage` is the share of the places and of the time after the onset that was read, 0 to 1; it weakens an
     absence.
 
     `observed`, `baseline`, `limit` are in `unit`, None where there is none. `words` fill further placeholders of the
-    sign's statement. `spot` names the place inside the scope that decided (`leaf-07 Et12` of a link), "" when the
+    sign's statement. `levels`: what was read of a sign with levels, None for one that is present or absent; it is
+    present from level 1 on. `spot` names the place inside the scope that decided (`leaf-07 Et12` of a link), "" when the
     scope says it all.
     """
 
@@ -42,13 +52,20 @@ class SignFinding:
     words: Mapping[str, str] = field(default_factory=dict)
     spot: str = ""
     at: float | None = None
+    levels: LevelReading | None = None
 
     @property
     def likelihood(self) -> Likelihood | None:
         """Virtual evidence on the sign's node; None when unknown.
 
-        An absence read at half the places leaves half the chance of a miss.
+        An absence read at half the places leaves half the chance of a miss, and so do the levels above the highest
+        that was read.
         """
+        if self.levels is not None and self.state != "unknown":
+            least, most = self.levels.least, self.levels.most
+            miss = 1.0 - self.coverage
+            every = range(1 + self.levels.top)
+            return Likelihood.of([0.0 if k < least else 1.0 if k <= most else miss for k in every])
         if self.state == "present":
             return Likelihood(0.0, 1.0)
         if self.state == "absent":

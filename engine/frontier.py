@@ -90,7 +90,8 @@ def symptom_shares(network: Network, posterior: Posterior | None = None) -> Expl
     symptom = next((node for node in network.nodes if node.id == network.symptom), None)
     if symptom is None or symptom.kind is not NodeKind.SIGN or symptom.inhibitors or symptom.higher:
         raise InferenceError(
-            f"The symptom is {network.symptom}, expected a sign without inhibitors or levels.", "Name one, or ask without shares."
+            f"The symptom is {network.symptom}, expected a sign without inhibitors or levels.",
+            "Name one, or ask without shares.",
         )
     certain = [source for source, p in ((symptom.id, symptom.leak), *symptom.links) if p >= 1.0]
     if certain:

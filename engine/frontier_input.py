@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from .errors import InferenceError
 from .levels import largest_chance, levels_of, merged, without_top
@@ -53,7 +54,7 @@ def _require_ordered(node: Node) -> None:
     if node.kind is not NodeKind.SIGN:
         raise InferenceError(f"{node.id} has levels and is no sign.", "Give levels to signs only.")
     levels = levels_of(node)
-    for number, (below, level) in enumerate(zip(levels, levels[1:], strict=False), start=2):
+    for number, (below, level) in enumerate(pairwise(levels), start=2):
         known = dict(below.links)
         if level.leak > below.leak or any(p > known.get(parent, 0.0) for parent, p in level.links):
             raise InferenceError(
@@ -96,9 +97,7 @@ def absorb_evidence(
                 "Give one likelihood a level, level 0 included.",
             )
         if not (min(seen.by_level) >= 0.0 and 0.0 < top < math.inf):
-            raise InferenceError(
-                f"Evidence on {name} is {seen.by_level}.", "Expected numbers >= 0, not all of them 0."
-            )
+            raise InferenceError(f"Evidence on {name} is {seen.by_level}.", "Expected numbers >= 0, not all of them 0.")
         log_constant += math.log(top)
         scaled = Likelihood.of([number / top for number in seen.by_level])
         if nodes[name].kind is not NodeKind.SIGN:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from .network import Level, Likelihood, Node
 
@@ -28,7 +29,7 @@ def steps_of(node: Node) -> tuple[Level, ...]:
     if not node.higher:
         return (Level(node.leak, node.links),)
     levels = [*levels_of(node), Level(0.0)]
-    return tuple(_given_not(above, level, node) for level, above in zip(levels, levels[1:], strict=False))
+    return tuple(_given_not(above, level, node) for level, above in pairwise(levels))
 
 
 def _given_not(above: Level, level: Level, node: Node) -> Level:
@@ -78,3 +79,9 @@ def largest_chance(node: Node, seen: Likelihood) -> float:
         chance += likelihood * left * (1.0 if can_be_turned_on else step.leak)
         left *= 1.0 - step.leak
     return chance + seen.off * (1.0 if node.inhibitors else left)
+
+
+def seen_probability(seen: Likelihood, at_least: Sequence[float]) -> float:
+    """P(what was seen of a sign), from P(at this level or above) for each level from the first on."""
+    bounds = (1.0, *at_least, 0.0)
+    return sum(p * (low - high) for p, (low, high) in zip(seen.by_level, pairwise(bounds), strict=True))
