@@ -7,6 +7,7 @@ included; what the mechanisms already induce is taken off, and only the excess b
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,8 +24,9 @@ from .scope import Scope, ScopeKind
 SYMPTOM_LEAK = 0.02
 """P(a step-time change this size without any catalogued cause) (judgement, DESIGN.md section 5)."""
 
-SYMPTOM_LEAK_SECONDS = 1800.0
-"""The window SYMPTOM_LEAK holds for: like the hazards it competes with, it grows with the window (judgement)."""
+LEAK_SECONDS = 1800.0
+"""The window that SYMPTOM_LEAK and the leaks of mechanisms hold for (causal.md 2.1): they grow with the window, like the
+hazards they compete with."""
 SYMPTOM_LINK = 0.80
 """P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
 
@@ -121,6 +123,10 @@ class Compiler:
         assert cause.hazard is not None
         entities = places if cause.hazard.per is cause.scope else len(self._places.instances(cause.hazard.per)) or 1
         return min(cause.hazard.rate * days * entities / places, 0.5)
+
+    def _in_window(self, leak: float) -> float:
+        split = self._observed.split
+        return -math.expm1((split.end - split.start) / LEAK_SECONDS * math.log1p(-leak))
 
     def chain(self, hypothesis: Hypothesis) -> Chain:
         """Mechanisms and read signs that a hypothesis reaches, apart from pausing that spreads upstream (that is other
@@ -309,8 +315,7 @@ class Compiler:
         if self._observed.job is None or self._observed.split.onset is None:
             return None
         symptom = f"symptom@{Scope.of(ScopeKind.JOB, self._observed.job)}"
-        split = self._observed.split
-        self._sign_leaks[symptom] = (1 - (1 - SYMPTOM_LEAK) ** ((split.end - split.start) / SYMPTOM_LEAK_SECONDS),)
+        self._sign_leaks[symptom] = (self._in_window(SYMPTOM_LEAK),)
         for node, hypothesis in hypotheses.items():
             graded = hypothesis.cause.symptom
             self._sign_links[symptom][node] = (graded.p if graded else SYMPTOM_LINK,)
@@ -348,7 +353,7 @@ class Compiler:
                     node,
                     NodeKind.MECHANISM,
                     places[node],
-                    mechanism.leak.p,
+                    self._in_window(mechanism.leak.p),
                     tuple(sorted(self._mechanism_links[node].items())),
                 )
             )

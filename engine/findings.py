@@ -36,8 +36,8 @@ class SignFinding:
 
     `observed`, `baseline`, `limit` are in `unit`, None where there is none. `words` fill further placeholders of the
     sign's statement. `levels`: what was read of a sign with levels, None for one that is present or absent; it is
-    present from level 1 on. `spot` names the place inside the scope that decided (`leaf-07 Et12` of a link), "" when the
-    scope says it all.
+    present from level 1 on. `spot` names the place inside the scope that decided (`leaf-07 Et12` of a link), ""
+    when the scope says it all.
     """
 
     sign: str

@@ -51,8 +51,8 @@ class Explains:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Weight of each pattern of the named bits (axes in that order, index is the level, 1 is on), scaled to a largest value of 1;
-    `log_scale` is log10 of what was divided out. Everything else is summed."""
+    """Weight of each pattern of the named bits (axes in that order, index is the level, 1 is on), scaled to a largest
+    value of 1; `log_scale` is log10 of what was divided out. Everything else is summed."""
 
     bits: tuple[str, ...]
     weights: Table

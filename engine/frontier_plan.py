@@ -151,13 +151,13 @@ def _group(
 ) -> list[Block]:
     key_of: dict[str, BlockKey] = {}
     for node in live:
-        key = (node.place or "", node.id if node.place is None or node.place in apart else "")
+        own = (node.place or "", node.id if node.place is None or node.place in apart else "")
         # A pressure is on or off: a sign with levels whose parents lie in several blocks is a shared sign instead.
         is_shared = node.place is None or (
-            node.higher and not node.inhibitors and any(key_of[parent] != key for parent, _ in node.links)
+            node.higher and not node.inhibitors and any(key_of[parent] != own for parent, _ in node.links)
         )
         if not (node.kind is NodeKind.SIGN and is_shared):
-            key_of[node.id] = key
+            key_of[node.id] = own
     hidden: dict[BlockKey, list[str]] = defaultdict(list)
     signs: dict[BlockKey, list[str]] = defaultdict(list)
     reads: dict[BlockKey, set[Bit]] = defaultdict(set)
