@@ -25,8 +25,8 @@ SYMPTOM_LEAK = 0.02
 """P(a step-time change this size without any catalogued cause) (judgement, DESIGN.md section 5)."""
 
 LEAK_SECONDS = 1800.0
-"""The window that SYMPTOM_LEAK and the leaks of mechanisms hold for (causal.md 2.1): they grow with the window, like the
-hazards they compete with."""
+"""The window that SYMPTOM_LEAK and the leaks of mechanisms hold for (causal.md 2.1): they grow with the window, like
+the hazards they compete with."""
 SYMPTOM_LINK = 0.80
 """P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
 
@@ -245,7 +245,7 @@ class Compiler:
         if reach.cell.effect == "suppresses" and is_local and leak[0] > 0:
             self._inhibitors[reach.id][node] = 1 - p[0] / leak[0]
             return
-        seen = finding.likelihood
+        seen = finding.likelihood(len(leak))
         if seen is not None and (innocent := seen_probability(seen, leak)) > 0:
             ratio = seen_probability(seen, p) / innocent
             self._own_evidence[node] = self._own_evidence.get(node, 1.0) * ratio
@@ -370,7 +370,7 @@ class Compiler:
             )
             inhibitors = tuple(sorted(self._inhibitors[node].items()))
             nodes.append(Node(node, NodeKind.SIGN, place, first.leak, first.links, inhibitors, tuple(higher)))
-            likelihood = Likelihood(0.0, 1.0) if node == symptom else self._sign_found[node].likelihood
+            likelihood = Likelihood(0.0, 1.0) if node == symptom else self._sign_found[node].likelihood(len(leak))
             if likelihood is not None:
                 evidence[node] = likelihood
         return Network(_sorted_topologically(nodes), evidence, symptom)

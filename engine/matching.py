@@ -69,7 +69,7 @@ def _levels(answers: Sequence[bool | None]) -> LevelReading:
     """What the answers to "at this level or above?" leave open, from level 1 on: none is None."""
     least = max((level for level, holds in enumerate(answers, start=1) if holds), default=0)
     beyond = (level for level, holds in enumerate(answers, start=1) if level > least and holds is False)
-    return LevelReading(least, next(beyond, 1 + len(answers)) - 1, len(answers))
+    return LevelReading(least, next(beyond, 1 + len(answers)) - 1)
 
 
 def _finding(

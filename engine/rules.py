@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from .facts import EventKind
 from .results import Domain, LoopClass
@@ -64,7 +64,11 @@ class SignGrade(Rule):
     """A probability of a sign with its basis: one number, or for a sign with levels P(at this level or above) for each
     level from the first on."""
 
-    p: Probability | Annotated[tuple[Probability, ...], Field(min_length=2)]
+    p: Annotated[
+        Annotated[Probability, Tag("(one)")]
+        | Annotated[tuple[Probability, ...], Field(min_length=2), Tag("(by level)")],
+        Discriminator(lambda p: "(by level)" if isinstance(p, list | tuple) else "(one)"),
+    ]
     basis: Text
 
     @property

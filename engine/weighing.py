@@ -79,8 +79,9 @@ def sign_probabilities(reach: SignReach, chain: tuple[MechanismNode, ...]) -> tu
 
 
 def _seen(finding: SignFinding, at_least: ByLevel) -> float:
-    assert finding.likelihood is not None
-    return seen_probability(finding.likelihood, at_least)
+    seen = finding.likelihood(len(at_least))
+    assert seen is not None
+    return seen_probability(seen, at_least)
 
 
 def combined_factor(compiled: Compiled, node: str, findings: Iterable[SignFinding]) -> float:
@@ -135,7 +136,7 @@ def _signature(compiled: Compiled, node: str) -> tuple[object, ...]:
         tuple(
             (
                 reach.sign,
-                compiled.finding(reach).likelihood,
+                compiled.finding(reach).likelihood(len(reach.leak)),
                 reach.cell is None,
                 tuple((index[m], link) for m, link in reach.through),
             )

@@ -47,7 +47,7 @@ def _paused(observed: Observed, sign: str, limits: Mapping[str, float], *, host_
         if observed.topology.is_host_facing(queue.parts[0], queue.parts[1]) is not host_facing:
             continue
         is_paused = queue in observed.pause_graph.paused
-        levels = _levels(reading, limits) if is_paused else LevelReading(0, 0, len(DUTY_LIMITS))
+        levels = _levels(reading, limits) if is_paused else LevelReading(0, 0)
         limit = limits[DUTY_LIMITS[max(levels.least, 1) - 1]]
         peak = {"peak": f"{100 * reading.peak_duty_high:.3g}"}
         yield replace(_finding(sign, reading, "present" if is_paused else "absent", limit, peak), levels=levels)
@@ -62,7 +62,7 @@ def _levels(reading: PauseReading, limits: Mapping[str, float]) -> LevelReading:
     margin = 1 + limits["margin"]
     least = sum(reading.busy_duty_low >= limits[name] * margin for name in DUTY_LIMITS)
     most = sum(min(1.0, reading.peak_duty_high * margin) >= limits[name] for name in DUTY_LIMITS)
-    return LevelReading(max(1, least), max(1, most), len(DUTY_LIMITS))
+    return LevelReading(max(1, least), max(1, most))
 
 
 def stuck_anywhere(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
