@@ -85,6 +85,7 @@ def _sign_page(knowledge: KnowledgeBase, sign: Sign) -> str:
     return _text(
         f"{sign.id}: {sign.question}",
         f"sign, scope {sign.scope}, present at an innocent place {_grades(sign.leak)} ({sign.leak.basis})",
+        ("Levels", tuple(f"{level}: {meaning}" for level, meaning in enumerate(sign.levels, start=1))),
         ("Asked of", tuple(_test_lines(sign))),
         ("Read by", (f"{sign.read} ({sign.cost})",)),
         ("Mentioned by", tuple(mentions)),
@@ -99,6 +100,8 @@ def _drivers(knowledge: KnowledgeBase) -> tuple[Cause | Mechanism, ...]:
 def _test_lines(sign: Sign) -> Iterator[str]:
     if sign.signal is not None:
         yield f"{sign.signal.metric}: present when {sign.signal.present}"
+        for level, higher in enumerate(sign.signal.higher, start=2):
+            yield f"{sign.signal.metric}: level {level} when {higher.present}"
         if sign.signal.absent is not None:
             yield f"{sign.signal.metric}: absent when {sign.signal.absent}"
         limits = sign.signal.limits
