@@ -34,9 +34,9 @@ class SignFinding:
     absence.
 
     `observed`, `baseline`, `limit` are in `unit`, None where there is none. `words` fill further placeholders of the
-    sign's statement. `levels`: what was read of a sign with levels; present is level 1 or above, and None leaves
-    open which. `spot` names the place inside the scope that decided (`leaf-07 Et12` of a link), ""
-    when the scope says it all.
+    sign's statement. `levels`: what was read of a sign with levels; present is level 1 or above, and None leaves open
+    which. `spot` names the place inside the scope that decided (`leaf-07 Et12` of a link), "" when the scope says it
+    all.
     """
 
     sign: str

@@ -1,5 +1,8 @@
 """A network made ready for the sweep: checked, its nodes in one order, and all of its evidence absorbed that says
-something of each node by itself. What is left couples nodes, and is summed."""
+something of each node by itself.
+
+What is left couples nodes, and is summed.
+"""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ def levels_of(node: Node) -> tuple[Level, ...]:
 def steps_of(node: Node) -> tuple[Level, ...]:
     """P(at level k | at most at level k, parents), from level 1 on, each over all parents of the node in their order.
 
+    >>> from causeline.engine.network import NodeKind
     >>> steps_of(Node("depth", NodeKind.SIGN, None, 0.2, (("queue", 0.9),), higher=(Level(0.0, (("queue", 0.5),)),)))
     (Level(leak=0.2, links=(('queue', 0.8),)), Level(leak=0.0, links=(('queue', 0.5),)))
     """
@@ -72,7 +73,8 @@ def _with_levels(node: Node, levels: Sequence[Level]) -> Node:
 
 
 def largest_chance(node: Node, seen: Likelihood) -> float:
-    """An upper bound on P(what was seen of a sign), 0 only where it is impossible; exact for a sign without parents."""
+    """An upper bound on P(what was seen of a sign), 0 only where it is impossible; exact for a sign without
+    parents."""
     chance, left = 0.0, 1.0
     for step, likelihood in zip(reversed(steps_of(node)), reversed(seen.by_level), strict=False):
         can_be_turned_on = any(p > 0.0 for _, p in step.links)

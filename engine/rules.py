@@ -136,9 +136,9 @@ class LooksLike(Rule):
 class Cause(Rule):
     """A root-cause template.
 
-    `id` is `family.name`, never reused. `symptom` overrides the general P(symptom on | cause, job crosses it).
-    `ports` narrows a cause at queues or links to host-facing or inter-switch ones. `outlives_trigger`: once there it
-    stays when its trigger is gone, so it is the root and the trigger contributes.
+    `id` is `family.name`, never reused. `symptom` overrides the general P(symptom on | cause, job crosses it). `ports`
+    narrows a cause at queues or links to host-facing or inter-switch ones. `outlives_trigger`: once there it stays
+    when its trigger is gone, so it is the root and the trigger contributes.
     """
 
     format: Literal[1]
