@@ -35,7 +35,8 @@ class Citations:
             numbers = Numbers(
                 observed=finding.observed, baseline=finding.baseline, limit=finding.limit, unit=finding.unit
             )
-            self._add(key, finding.state, statement(sign, finding, self.places), numbers, finding.records)
+            level = None if finding.levels is None else finding.levels.least
+            self._add(key, finding.state, statement(sign, finding, self.places), numbers, finding.records, level)
         return self._ids[key]
 
     def cite_symptom(self, symptom: Symptom) -> str:
@@ -52,7 +53,13 @@ class Citations:
         return self._ids[key]
 
     def _add(
-        self, key: tuple[str, Scope], state: str, text: str, numbers: Numbers, records: tuple[Provenance, ...]
+        self,
+        key: tuple[str, Scope],
+        state: str,
+        text: str,
+        numbers: Numbers,
+        records: tuple[Provenance, ...],
+        level: int | None = None,
     ) -> None:
         split = self.observed.split
         window = (timestamp(split.start if split.onset is None else split.onset), timestamp(split.end))
@@ -62,7 +69,7 @@ class Citations:
                 sign=key[0],
                 scope=str(key[1]),
                 state="present" if state == "present" else "absent",
-                level=None,
+                level=level,
                 statement=text,
                 numbers=numbers,
                 window=window,

@@ -7,14 +7,16 @@ included; what the mechanisms already induce is taken off, and only the excess b
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .findings import Findings, SignFinding
-from .network import Likelihood, Network, Node, NodeKind
+from .levels import seen_probability
+from .network import Level, Likelihood, Network, Node, NodeKind
 from .observed import Observed
-from .one_cause import Chain, MechanismNode, SignReach, ancestors, direct_link, own_leak
+from .one_cause import ByLevel, Chain, MechanismNode, SignReach, ancestors, direct_link, own_leak
 from .places import Places
 from .rules import Cause, KnowledgeBase, Mechanism, Relation, SignLink
 from .scope import Scope, ScopeKind
@@ -22,8 +24,9 @@ from .scope import Scope, ScopeKind
 SYMPTOM_LEAK = 0.02
 """P(a step-time change this size without any catalogued cause) (judgement, DESIGN.md section 5)."""
 
-SYMPTOM_LEAK_SECONDS = 1800.0
-"""The window SYMPTOM_LEAK holds for: like the hazards it competes with, it grows with the window (judgement)."""
+LEAK_SECONDS = 1800.0
+"""The window that SYMPTOM_LEAK and the leaks of mechanisms hold for (causal.md 2.1): they grow with the window, like
+the hazards they compete with."""
 SYMPTOM_LINK = 0.80
 """P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
 
@@ -88,12 +91,12 @@ class Compiler:
         self._findings = findings
         self._mechanisms: dict[str, tuple[Mechanism, Scope]] = {}
         self._mechanism_links: dict[str, dict[str, float]] = defaultdict(dict)
-        self._sign_links: dict[str, dict[str, float]] = defaultdict(dict)
-        self._sign_leaks: dict[str, float] = {}
+        self._sign_links: dict[str, dict[str, ByLevel]] = defaultdict(dict)
+        self._sign_leaks: dict[str, ByLevel] = {}
         self._sign_found: dict[str, SignFinding] = {}
         self._inhibitors: dict[str, dict[str, float]] = defaultdict(dict)
         self._own_evidence: dict[str, float] = {}
-        self._cache: dict[tuple[object, ...], float] = {}
+        self._cache: dict[tuple[object, ...], ByLevel] = {}
 
     def hypotheses(self) -> list[Hypothesis]:
         """Every cause at every place where it may sit, with its prior for the window."""
@@ -120,6 +123,10 @@ class Compiler:
         assert cause.hazard is not None
         entities = places if cause.hazard.per is cause.scope else len(self._places.instances(cause.hazard.per)) or 1
         return min(cause.hazard.rate * days * entities / places, 0.5)
+
+    def _in_window(self, leak: float) -> float:
+        split = self._observed.split
+        return -math.expm1((split.end - split.start) / LEAK_SECONDS * math.log1p(-leak))
 
     def chain(self, hypothesis: Hypothesis) -> Chain:
         """Mechanisms and read signs that a hypothesis reaches, apart from pausing that spreads upstream (that is other
@@ -156,18 +163,18 @@ class Compiler:
         return Chain(nodes, tuple(self._reaches(hypothesis, ordered)))
 
     def _reaches(self, hypothesis: Hypothesis, mechanisms: list[tuple[Mechanism, Scope]]) -> Iterable[SignReach]:
-        through: dict[tuple[str, Scope], dict[str, float]] = defaultdict(dict)
+        through: dict[tuple[str, Scope], dict[str, ByLevel]] = defaultdict(dict)
         for mechanism, scope in mechanisms:
             for sign, link in sorted(mechanism.signs.items()):
                 for target in self._places.related(scope, link.at):
-                    through[(sign, target)][mechanism_id(mechanism, scope)] = link.p
+                    through[(sign, target)][mechanism_id(mechanism, scope)] = link.by_level
         cells: dict[tuple[str, Scope], SignLink] = {}
         for sign, cell in sorted(hypothesis.cause.signs.items()):
             for target in self._places.related(hypothesis.scope, cell.at):
                 cells[(sign, target)] = cell
         for sign, target in sorted({*through, *cells}):
             if self._findings.get(sign, target) is not None and self._knowledge.signs[sign].scope is target.kind:
-                leak = self._knowledge.signs[sign].leak.p
+                leak = self._knowledge.signs[sign].leak.by_level
                 yield SignReach(
                     f"{sign}@{target}",
                     sign,
@@ -216,11 +223,12 @@ class Compiler:
             key = (hypothesis.cause.id, reach.cell is None, tuple(m.cause_link for m in relevant), *leak_key)
             if leak_key not in self._cache:
                 self._cache[leak_key] = own_leak(reach, relevant)
-            self._sign_leaks[reach.id] = min(self._sign_leaks.get(reach.id, 1.0), self._cache[leak_key])
+            own = self._cache[leak_key]
+            self._sign_leaks[reach.id] = tuple(map(min, self._sign_leaks.get(reach.id, own), own))
             self._sign_links[reach.id].update(reach.through)
             if key not in self._cache:
                 self._cache[key] = direct_link(reach, relevant)
-            if direct := self._cache[key]:
+            if any(direct := self._cache[key]):
                 self._sign_links[reach.id][node] = direct
             if reach.cell is not None and reach.cell.effect != "raises":
                 self._lower(node, hypothesis, reach, finding)
@@ -232,15 +240,14 @@ class Compiler:
         alone.
         """
         assert reach.cell is not None
-        p, leak = reach.cell.p, reach.leak
+        p, leak = reach.cell.by_level, reach.leak
         is_local = self._places.block(reach.scope) == self._places.block(hypothesis.scope)
-        if reach.cell.effect == "suppresses" and is_local and leak > 0:
-            self._inhibitors[reach.id][node] = 1 - p / leak
+        if reach.cell.effect == "suppresses" and is_local and leak[0] > 0:
+            self._inhibitors[reach.id][node] = 1 - p[0] / leak[0]
             return
-        seen = finding.likelihood
-        innocent = 0.0 if seen is None else seen.on * leak + seen.off * (1 - leak)
-        if seen is not None and innocent > 0:
-            ratio = (seen.on * p + seen.off * (1 - p)) / innocent
+        seen = finding.likelihood(len(leak))
+        if seen is not None and (innocent := seen_probability(seen, leak)) > 0:
+            ratio = seen_probability(seen, p) / innocent
             self._own_evidence[node] = self._own_evidence.get(node, 1.0) * ratio
 
     def _spread_upstream(self) -> None:
@@ -300,18 +307,18 @@ class Compiler:
                 if finding is not None and self._knowledge.signs[sign].scope is target.kind:
                     reach = f"{sign}@{target}"
                     self._sign_found[reach] = finding
-                    self._sign_links[reach][node] = link.p
-                    self._sign_leaks.setdefault(reach, self._knowledge.signs[sign].leak.p)
+                    self._sign_links[reach][node] = link.by_level
+                    self._sign_leaks.setdefault(reach, self._knowledge.signs[sign].leak.by_level)
         return node, made
 
     def _add_symptom(self, hypotheses: Mapping[str, Hypothesis]) -> str | None:
         if self._observed.job is None or self._observed.split.onset is None:
             return None
         symptom = f"symptom@{Scope.of(ScopeKind.JOB, self._observed.job)}"
-        split = self._observed.split
-        self._sign_leaks[symptom] = 1 - (1 - SYMPTOM_LEAK) ** ((split.end - split.start) / SYMPTOM_LEAK_SECONDS)
+        self._sign_leaks[symptom] = (self._in_window(SYMPTOM_LEAK),)
         for node, hypothesis in hypotheses.items():
-            self._sign_links[symptom][node] = hypothesis.cause.symptom.p if hypothesis.cause.symptom else SYMPTOM_LINK
+            graded = hypothesis.cause.symptom
+            self._sign_links[symptom][node] = (graded.p if graded else SYMPTOM_LINK,)
         return symptom
 
     def _triggers(self, hypotheses: Mapping[str, Hypothesis]) -> dict[str, dict[str, float]]:
@@ -346,19 +353,24 @@ class Compiler:
                     node,
                     NodeKind.MECHANISM,
                     places[node],
-                    mechanism.leak.p,
+                    self._in_window(mechanism.leak.p),
                     tuple(sorted(self._mechanism_links[node].items())),
                 )
             )
         evidence = {node: Likelihood(1.0, ratio) for node, ratio in sorted(self._own_evidence.items())}
         for node, leak in self._sign_leaks.items():
-            links = tuple(sorted(self._sign_links[node].items()))
+            links = sorted(self._sign_links[node].items())
             blocks = {places[parent] for parent, _ in links} | {places[parent] for parent in self._inhibitors[node]}
             if not blocks:
                 continue
             place = blocks.pop() if len(blocks) == 1 else None
-            nodes.append(Node(node, NodeKind.SIGN, place, leak, links, tuple(sorted(self._inhibitors[node].items()))))
-            likelihood = Likelihood(0.0, 1.0) if node == symptom else self._sign_found[node].likelihood
+            first, *higher = (
+                Level(at_least, tuple((parent, by_level[level]) for parent, by_level in links))
+                for level, at_least in enumerate(leak)
+            )
+            inhibitors = tuple(sorted(self._inhibitors[node].items()))
+            nodes.append(Node(node, NodeKind.SIGN, place, first.leak, first.links, inhibitors, tuple(higher)))
+            likelihood = Likelihood(0.0, 1.0) if node == symptom else self._sign_found[node].likelihood(len(leak))
             if likelihood is not None:
                 evidence[node] = likelihood
         return Network(_sorted_topologically(nodes), evidence, symptom)

@@ -45,13 +45,14 @@ fabric port)."""
 class PauseReading:
     """Pausing of one egress queue.
 
-    Duty is the share of time paused after the onset: measured where a duration counter exists,
-    otherwise the bounds that the frame count allows (one frame pauses between nothing and the longest pause).
+    Duty is the share of time paused after the onset: measured where a duration counter exists, otherwise the bounds
+    that the frame count allows (one frame pauses between nothing and the longest pause). A mean hides pausing that
+    comes and goes: `busy_duty_low` is that of the busiest twentieth of the polls, `peak_duty_high` of the busiest.
     """
 
     queue: Scope
-    duty_low: float
     duty_high: float
+    busy_duty_low: float
     peak_duty_high: float
     baseline_high: float
     coverage: float
@@ -110,11 +111,10 @@ class PauseGraph:
         def duty(column: str) -> float:
             return min((signal[column] or 0.0) * seconds_each, 1.0)
 
-        after = duty("after_mean")
         return PauseReading(
             Scope.of(ScopeKind.QUEUE, *own),
-            after if measured else 0.0,
-            after,
+            duty("after_mean"),
+            duty("after_p95") if measured else 0.0,
             duty("after_max"),
             duty("before_mean"),
             time_coverage(signal["after_coverage"]),

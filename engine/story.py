@@ -121,14 +121,9 @@ def chain(
             )
         )
     for queue in queues[:1]:
-        deep = [
-            f
-            for s in ("q_over_kmax", "q_high")
-            if (f := compiled.findings.get(s, queue)) is not None and f.state == "present"
-        ]
-        links.append(
-            _link(queue, f"{places.wording(queue)} is where packets wait", citations.cite(deep[0]) if deep else None)
-        )
+        depth = compiled.findings.get("queue_depth", queue)
+        cited_depth = None if depth is None or depth.state != "present" else citations.cite(depth)
+        links.append(_link(queue, f"{places.wording(queue)} is where packets wait", cited_depth))
     return tuple(links)
 
 

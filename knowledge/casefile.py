@@ -120,7 +120,8 @@ class Expectation(Strict):
 
     `status`, `root`, `leads` (it is the first of all hypotheses) and the bounds are about the rule's own cause, at the
     scope `at` or where it is likeliest. `findings`: `sign` or `sign scope` to state; without a scope, present means
-    somewhere, absent somewhere and present nowhere, unknown answered nowhere. `not_supported`: rivals that must not be
+    somewhere, absent somewhere and present nowhere, unknown answered nowhere; a number: present, and surely reaching
+    that level and no higher one. `not_supported`: rivals that must not be
     called the cause.
     """
 
@@ -130,7 +131,7 @@ class Expectation(Strict):
     leads: bool | None = None
     probability_min: Probability | None = None
     probability_max: Probability | None = None
-    findings: Mapping[Annotated[str, AfterValidator(_finding_key)], State] = {}
+    findings: Mapping[Annotated[str, AfterValidator(_finding_key)], State | Annotated[int, Field(ge=1)]] = {}
     not_supported: tuple[str, ...] = ()
 
     @model_validator(mode="after")

@@ -103,7 +103,7 @@ def test_solver_equals_pyagrum(seed: int) -> None:
         return  # impossible evidence: `test_solver_equals_enumeration` holds the solver to it
     model = gum.BayesNet()
     for node in network.nodes:
-        model.add(gum.RangeVariable(node.id, node.id, 0, 1))
+        model.add(gum.RangeVariable(node.id, node.id, 0, node.top))
     for node in network.nodes:
         parents = sorted({parent for parent, _ in (*node.links, *node.inhibitors)})
         for parent in parents:
@@ -113,7 +113,7 @@ def test_solver_equals_pyagrum(seed: int) -> None:
             model.cpt(node.id)[{name: int(value) for name, value in on.items()}] = list(chances(node, on))
     engine = gum.LazyPropagation(model)
     for name, seen in network.evidence.items():
-        engine.addEvidence(name, [seen.off, seen.on])
+        engine.addEvidence(name, list(seen.by_level))
     engine.makeInference()
     assert posterior.log_evidence == pytest.approx(math.log10(engine.evidenceProbability()), abs=1e-9)
     for name, probability in posterior.probability.items():

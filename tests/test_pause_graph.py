@@ -62,7 +62,7 @@ def test_frames_give_bounds_by_the_speed_of_the_port() -> None:
         series("leaf-1:Ethernet11", "speed_bps", [(START, 40e9), (ONSET, 40e9), (END, 40e9)]),
     ]
     reading = observe(facts).pause_graph.readings[queue("leaf-1", "Ethernet11")]
-    assert reading.duty_low == 0
+    assert reading.busy_duty_low == 0
     assert reading.duty_high == pytest.approx(10 * 65535 * 512 / 40e9)
 
 

@@ -29,7 +29,7 @@ FLAP = {"link_flap": LINK, "ack_timeout": "rail:mlx5_0"}
 REDISTRIBUTION = {
     "ecmp_event": GROUP,
     "skew_step": GROUP,
-    "q_high": HOT,
+    "queue_depth": HOT,
     "ecn_high": HOT,
     "hot_fabric_link": "port:leaf-1/Ethernet2",
 }
@@ -291,7 +291,7 @@ def test_one_unread_place_keeps_a_row_from_being_ruled_out() -> None:
     [(0.97, 0.0097, 2.0), (0.03, 0.3, -1.0), (0.0, 0.5, -math.inf), (0.5, 0.0, math.inf)],
 )
 def test_a_weight_is_the_log_of_the_bayes_factor(if_true: float, if_none: float, expected: float) -> None:
-    finding = SignFinding("q_high", Scope.parse(HOT), "present")
+    finding = SignFinding("queue_depth", Scope.parse(HOT), "present")
     assert weight(Relevance(finding, if_true, if_none, (), True)) == pytest.approx(expected)
 
 
