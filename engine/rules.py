@@ -49,6 +49,7 @@ class Relation(StrEnum):
     RAIL = "rail"
     JOBS = "jobs"
     PAUSED_UPSTREAM = "paused_upstream"
+    PAUSE_CYCLES = "pause_cycles"
     FABRIC = "fabric"
 
 
@@ -64,7 +65,8 @@ class SignLink(Graded):
 
     `effect`: raises; suppresses (the cause physically prevents the sign); excludes (absent by definition of the cause:
     counts against the hypothesis but never lowers the sign when another cause is present). `discriminating`: unread,
-    the cause is not assessable; `when_present` where only a presence tells (FEC hides bit errors: frames arrive whole). `induced_ok`: why the network may induce a probability more than .05 away from `p`.
+    the cause is not assessable; `when_present` where only a presence tells (FEC hides bit errors: frames arrive
+    whole). `induced_ok`: why the network may induce a probability more than .05 away from `p`.
     """
 
     at: Relation = Relation.SELF
