@@ -59,7 +59,7 @@ class Tiers:
             leaves[device] = frozenset({device}) if self.tier[device] == 1 else frozenset().union(*down)
             for below, ports in down.items():
                 found[(device, f"to:{_said(below)}")] += ports
-        return {key: tuple(sorted(ports, key=natural_order)) for key, ports in found.items() if len(ports) > 1}
+        return {key: tuple(ports) for key, ports in found.items() if len(ports) > 1}
 
 
 def _said(leaves: frozenset[str]) -> str:

@@ -33,6 +33,7 @@ STILL_CARRIES = 0.05
 """Share of its load before the onset from which a member still carries flows (judgement: control traffic of a drained
 link is far below)."""
 
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """A member left or joined a group, or what chooses among the members changed.

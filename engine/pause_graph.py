@@ -53,6 +53,7 @@ DEFAULT_SPEED_BPS = 400e9
 """Speed used for the longest pause of a frame where the port's speed was not read (judgement: the slowest common AI
 fabric port)."""
 
+
 @dataclass(frozen=True, slots=True)
 class PauseReading:
     """Pausing of one egress queue.
