@@ -124,9 +124,10 @@ def _rows(
         fallback = "NULL" if limit.value is None else repr(limit.value)
         columns.append(f"coalesce(limit_{index}.value, {fallback})::DOUBLE AS {name}")
     named = "".join(f", {column}" for column in columns)
-    absent = f"({test.absent})" if test.absent is not None else f"NOT ({test.present})"
-    asked = [f"CASE WHEN {test.present} THEN true WHEN {absent} THEN false END"]
-    asked += [f"({level.present})" for level in test.higher]
+    asked = [
+        f"CASE WHEN {one.present} THEN true WHEN {one.absent or f'NOT ({one.present})'} THEN false END"
+        for one in (test, *test.higher)
+    ]
     shown = [test.limit, *(level.limit for level in test.higher)]
     limits = [f"({limit or 'NULL'})::DOUBLE" for limit in shown]
     falls = _is_fall(test)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from .facts import Event, EventKind, Provenance
+from .membership import Membership
 from .pause_graph import PauseGraph
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
 from .telemetry import Telemetry
@@ -106,7 +107,12 @@ class Observed:
     @cached_property
     def pause_graph(self) -> PauseGraph:
         """PFC readings and who waits for whom."""
-        return PauseGraph(self.topology, self.signals, self.lossless_classes)
+        return PauseGraph(self.topology, self.signals, self.telemetry.line, self.lossless_classes)
+
+    @cached_property
+    def membership(self) -> Membership:
+        """The ECMP groups, their members before and after, and what changed them."""
+        return Membership(self.topology, self.signals, self.telemetry.line, self.split)
 
     @cached_property
     def job_nics(self) -> tuple[End, ...]:

@@ -3,6 +3,7 @@ results."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -23,7 +24,7 @@ class Places:
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
         self._topology = observed.topology
-        self._groups = {group.scope: group for group in self._topology.ecmp_groups}
+        self._groups = {group.scope: group for group in observed.membership.groups}
         self._cohorts = {cohort.scope: cohort for cohort in self._topology.cohorts}
         self._known: dict[tuple[Scope, Relation], tuple[Scope, ...]] = {}
 
@@ -117,6 +118,10 @@ class Places:
                     yield Scope.of(ScopeKind.JOB, self._observed.job)
             case Relation.PAUSED_UPSTREAM:
                 yield from self._observed.pause_graph.upstream(scope)
+            case Relation.PAUSE_CYCLES:
+                for cycle in self.instances(ScopeKind.CYCLE):
+                    if any(device == scope.device for device, _ in self.ports(cycle)):
+                        yield cycle
             case Relation.FABRIC:
                 yield Scope.of(ScopeKind.FABRIC, "all")
 
@@ -135,10 +140,17 @@ class Places:
             yield Scope.of(ScopeKind.NIC, *end)
 
     def _groups_over(self, scope: Scope) -> Iterator[Scope]:
-        ends = set(self.ports(scope))
-        for over, group in self._groups.items():
-            if any((group.device, member) in ends for member in group.members):
-                yield over
+        for end in self.ports(scope):
+            yield from self._groups_of.get(end, ())
+
+    @cached_property
+    def _groups_of(self) -> dict[End, list[Scope]]:
+        """Groups by their member ports."""
+        found: dict[End, list[Scope]] = defaultdict(list)
+        for scope, group in self._groups.items():
+            for member in group.members:
+                found[(group.device, member)].append(scope)
+        return found
 
     def hot_member(self, group: Scope) -> str | None:
         """The installed member with the deepest lossless queue after the onset, by load where no queue was read; None

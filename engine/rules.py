@@ -50,6 +50,7 @@ class Relation(StrEnum):
     RAIL = "rail"
     JOBS = "jobs"
     PAUSED_UPSTREAM = "paused_upstream"
+    PAUSE_CYCLES = "pause_cycles"
     FABRIC = "fabric"
 
 
@@ -88,12 +89,13 @@ class SignLink(SignGrade):
 
     `effect`: raises; suppresses (the cause physically prevents the sign); excludes (absent by definition of the cause:
     counts against the hypothesis but never lowers the sign when another cause is present). `discriminating`: unread,
-    the cause is not assessable. `induced_ok`: why the network may induce a probability more than .05 away from `p`.
+    the cause is not assessable; `when_present` where only a presence tells (FEC hides bit errors: frames arrive
+    whole). `induced_ok`: why the network may induce a probability more than .05 away from `p`.
     """
 
     at: Relation = Relation.SELF
     effect: Literal["raises", "suppresses", "excludes"] = "raises"
-    discriminating: bool = False
+    discriminating: bool | Literal["when_present"] = False
     induced_ok: str | None = None
 
 
@@ -167,7 +169,7 @@ class Cause(Rule):
     def _one_prior(self) -> Cause:
         if (self.hazard is None) == (self.prevalence is None):
             raise ValueError("exactly one of hazard (an event) and prevalence (a state) is needed")
-        if not any(link.discriminating for link in self.signs.values()):
+        if not any(link.discriminating is True for link in self.signs.values()):
             raise ValueError("no sign is marked discriminating: the cause could never be called not assessable")
         return self
 
@@ -211,9 +213,11 @@ class Limit(Rule):
 
 
 class HigherLevel(Rule):
-    """The predicate of a level above the first, and the name in `limits` shown with it."""
+    """The predicate of a level above the first, when the answer is no (`absent`, without it whenever `present` is
+    false), and the name in `limits` shown with it."""
 
     present: Text
+    absent: Text | None = None
     limit: Text | None = None
 
 

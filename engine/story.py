@@ -51,6 +51,7 @@ EVENT_WORDS = {
     EventKind.GPU_XID: "GPU error",
     EventKind.JOB_CHANGE: "job changed",
     EventKind.ROUTE_CHANGE: "routes changed",
+    EventKind.HASH_CHANGE: "load balancing changed",
     EventKind.HOST_CHANGE: "host changed",
     EventKind.LOG_LINE: "logged",
 }
@@ -68,6 +69,7 @@ ALWAYS_TOLD = frozenset(
         EventKind.GPU_XID,
         EventKind.JOB_CHANGE,
         EventKind.ROUTE_CHANGE,
+        EventKind.HASH_CHANGE,
         EventKind.HOST_CHANGE,
     }
 )

@@ -55,11 +55,16 @@ def relevance(compiled: Compiled, node: str) -> tuple[Relevance, ...]:
             compiled.finding(reach),
             *bearing,
             tuple(mechanism for mechanism, _ in reach.through),
-            bool(reach.cell and reach.cell.discriminating),
+            _is_discriminating(reach, compiled.finding(reach)),
         )
         for reach, bearing in zip(chain.signs, compiled.answers[key], strict=True)
     ]
     return tuple(sorted(found, key=lambda r: (r.factor, r.finding.sign, r.finding.scope)))
+
+
+def _is_discriminating(reach: SignReach, finding: SignFinding) -> bool:
+    mark = False if reach.cell is None else reach.cell.discriminating
+    return finding.state == "present" if mark == "when_present" else mark
 
 
 def _bearing(compiled: Compiled, reach: SignReach, chain: Chain) -> tuple[float, float]:
