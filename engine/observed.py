@@ -11,6 +11,7 @@ from functools import cached_property
 from .facts import Event, EventKind, Provenance
 from .pause_graph import PauseGraph
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
+from .symptom import UNEXPLAINED
 from .telemetry import Telemetry
 from .topology import End, Topology
 
@@ -24,14 +25,23 @@ USUAL_PRIORITY = "3"
 class Observed:
     """A fabric with its telemetry around one onset.
 
-    `job` is the job asked about, None for anomalies only.
+    `job` is the job that slowed, None for anomalies only; `unexplained` is the probability that it did so without any
+    catalogued cause, in half an hour.
     """
 
-    def __init__(self, topology: Topology, telemetry: Telemetry, split: Split, job: str | None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        telemetry: Telemetry,
+        split: Split,
+        job: str | None,
+        unexplained: float = UNEXPLAINED,
+    ) -> None:
         self.topology = topology
         self.telemetry = telemetry
         self.split = split
         self.job = job
+        self.unexplained = unexplained
         self._signals: dict[str, dict[Key, Signal]] = {}
 
     def signals(self, metric: str) -> Mapping[Key, Signal]:
