@@ -16,7 +16,10 @@ import numpy.typing as npt
 
 from .metrics import METRICS
 from .scope import ScopeKind
+from .symptom import NEAR_BEST
 from .telemetry import Floats, Telemetry
+
+Indices = npt.NDArray[np.int64]
 
 MOST_BINS = 64
 """Bins of the window (judgement: finer than any poll of half a minute, and 64 floats a series fit in memory)."""
@@ -46,12 +49,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """One series' change: its place and metric, the first bin behind it and its squared score."""
+    """One series' change: its place and metric, the first bin behind it and its squared score; `earliest` and `latest`
+    bins divide the series nearly as well."""
 
     device: str
     metric: str
     bin: int
     weight: float
+    earliest: int
+    latest: int
 
 
 def shared_change(
@@ -83,8 +89,10 @@ def shared_change(
     best = max(weights, key=lambda bin_: (sum(weights[bin_].values()), -bin_), default=None)
     if best is None or len(weights[best]) < least:
         return None
-    bins = [one.bin for one in moved if abs(one.bin - best) <= 1]
-    first, last = min(bins), max(bins)
+    members = [one for one in moved if abs(one.bin - best) <= 1]
+    clearest = max(members, key=lambda one: one.weight)
+    first = min(clearest.earliest, *(one.bin for one in members))
+    last = max(clearest.latest, *(one.bin for one in members))
     # The first bin behind a change may hold it as well as the last one before it.
     at, uncertainty = start + (first + last) / 2 * width, ((last - first) / 2 + 1) * width
     return Change(at, uncertainty, len(weights[best]))
@@ -124,20 +132,29 @@ def _moved(telemetry: Telemetry, window: tuple[float, float], asked: list[str], 
     patterns, of_row = np.unique(filled, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
         rows, bins = np.nonzero(of_row.ravel() == number)[0], np.nonzero(pattern)[0]
-        split, score = best_division(levels[np.ix_(rows, bins)])
-        found.extend(
-            _Moved(device, metric, int(bins[split[n]]), float(score[n] ** 2))
-            for n in np.nonzero(score >= LEAST_SCORE)[0].tolist()
-            for device, metric in (names[rows[n]],)
-        )
+        division = best_division(levels[np.ix_(rows, bins)])
+        for n in np.nonzero(division.score >= LEAST_SCORE)[0].tolist():
+            at, earliest, latest = (int(bins[side[n]]) for side in (division.best, division.earliest, division.latest))
+            device, metric = names[rows[n]]
+            found.append(_Moved(device, metric, at, float(division.score[n] ** 2), earliest, latest))
     return found
 
 
-def best_division(levels: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
-    """(first column behind the best division, standard score of the rank test there) of each row; score 0 where a
-    straight line fits as well as a step: a drift has no moment.
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The best division of each row: the first column behind it, the first and last that divide nearly as well, and
+    the standard score of the rank test there."""
 
-    Rows need 2 x LEAST_SIDE columns, and vary.
+    best: Indices
+    earliest: Indices
+    latest: Indices
+    score: Floats
+
+
+def best_division(levels: Floats) -> Division:
+    """The best division of each row; score 0 where a straight line fits as well as a step: a drift has no moment.
+
+    Rows vary; those with fewer than 2 x LEAST_SIDE columns have no division, and score 0.
     """
     rows, count = levels.shape
     ranked = _row_ranks(levels)
@@ -145,14 +162,22 @@ def best_division(levels: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
     total = np.sum(ranked**2, axis=1)
     splits = np.arange(LEAST_SIDE, count - LEAST_SIDE + 1)
     if len(splits) == 0:
-        return np.zeros(rows, dtype=np.int64), np.zeros(rows)
+        none = np.zeros(rows, dtype=np.int64)
+        return Division(none, none, none, np.zeros(rows))
     sums = np.cumsum(ranked, axis=1)[:, splits - 1]
     explained = sums**2 * (1 / splits + 1 / (count - splits)) / total[:, None]
     best = np.argmax(explained, axis=1)
     step = explained[np.arange(rows), best]
+    left = np.maximum(1 - explained, 1e-12)
+    is_near = count / 2 * np.log(left / left.min(axis=1, keepdims=True)) <= NEAR_BEST / 2
     time = np.arange(count) - (count - 1) / 2
     line = (ranked @ time) ** 2 / (time @ time) / total
-    return splits[best], np.where(step > line, np.sqrt((count - 1) * step), 0.0)
+    return Division(
+        splits[best],
+        splits[np.argmax(is_near, axis=1)],
+        splits[len(splits) - 1 - np.argmax(is_near[:, ::-1], axis=1)],
+        np.where(step > line, np.sqrt((count - 1) * step), 0.0),
+    )
 
 
 def _row_ranks(levels: Floats) -> Floats:

@@ -94,7 +94,7 @@ def examine(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lam
 
     progress("writing the result")
     reading = replace(reading, issues=(*reading.issues, *issues), incident=replace(reading.incident, job=job))
-    investigation = narrate(reading, knowledge, observed, places, compiled, judgement, symptoms)
+    investigation = narrate(reading, knowledge, observed, places, compiled, judgement, symptoms, onset)
     return Case(observed, findings, places, compiled, judgement, symptoms, investigation)
 
 

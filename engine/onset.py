@@ -15,11 +15,13 @@ OnsetSource = Literal["symptom", "alert", "telemetry"]
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """The onset lies within `uncertainty_s` of `at`; `source` is what told it."""
+    """The onset lies within `uncertainty_s` of `at`; `source` is what told it, `shared` how many (device, metric)
+    pairs when the telemetry did."""
 
     at: float
     uncertainty_s: float
     source: OnsetSource
+    shared: int = 0
 
 
 def find_onset(
@@ -39,14 +41,14 @@ def find_onset(
         if alert is not None:
             return Onset(alert, 0.0, "alert")
         change = shared_change(telemetry, window)
-        return None if change is None else Onset(change.at, change.uncertainty_s, "telemetry")
+        return None if change is None else Onset(change.at, change.uncertainty_s, "telemetry", change.shared)
     if symptom.kind is not SymptomKind.STALL:
         return Onset(symptom.onset, symptom.uncertainty_s, "symptom")
     together = [one for one in symptoms if one.kind is SymptomKind.STALL and overlaps(symptom, one)]
     if symptom.unexplained > UNEXPLAINED and together == [symptom]:
         change = shared_change(telemetry, window, until=symptom.until, least=1)
         if change is not None:
-            return Onset(change.at, change.uncertainty_s, "telemetry")
+            return Onset(change.at, change.uncertainty_s, "telemetry", change.shared)
     # Each was stopped between the begin of its step and when that should have ended; one fault stops all at once.
     since, by = max(one.onset for one in together), min(one.onset + one.uncertainty_s for one in together)
     if since > by:
