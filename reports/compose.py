@@ -48,6 +48,9 @@ _STATUS: dict[Status, tuple[str, str]] = {
     "ruled_out": ("✕", "ruled out"),
     "not_assessable": ("?", "not assessable"),
 }
+_STRONG = 2.0
+"""Log10 Bayes factor of a finding that makes an anomaly of it (judgement: decisive, as for ruling out in DESIGN.md
+section 6)."""
 _MEASURE = {"rise": "step time", "intermittent": "mean step time", "stall": "longest step"}
 _ROLE: dict[Role, str] = {
     "root": "root cause",
@@ -267,11 +270,23 @@ class _Composer:
         if supported:
             anomalies = "one anomaly" if len(supported) == 1 else f"{len(supported)} anomalies"
             headline = f"No slowdown seen, and {anomalies} without effect on a job"
+        elif odd := tuple(card for card in ordered if self.is_anomaly(card)):
+            headline = "No slowdown seen; something else changed, and its cause is not established"
+            return self.worded("quiet", "No root cause", headline, odd[:1])
         elif any(finding.state != "unknown" for finding in self.shown.findings):
             headline = "No slowdown seen and no fault found"
         else:
             headline = "Nothing was read that could show a slowdown or a fault"
         return self.worded("quiet", "No root cause", headline, supported)
+
+    def is_anomaly(self, card: HypothesisCard) -> bool:
+        """Whether a possible cause rests on a strong finding, new at a known onset."""
+        return (
+            card.status == "possible"
+            and card.count == 1
+            and self.shown.incident.onset is not None
+            and any(one.weight >= _STRONG for one in self.hypotheses[card.id].evidence_for)
+        )
 
     def worded(
         self,
