@@ -13,42 +13,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .findings import Findings, SignFinding
+from .hypotheses import Hypothesis, all_hypotheses
 from .levels import seen_probability
 from .network import Level, Likelihood, Network, Node, NodeKind
 from .observed import Observed
 from .one_cause import ByLevel, Chain, MechanismNode, SignReach, ancestors, direct_link, own_leak
 from .places import Places
-from .rules import Cause, KnowledgeBase, Mechanism, Relation, SignLink
+from .rules import KnowledgeBase, Mechanism, Relation, SignLink
 from .scope import Scope, ScopeKind
 
-SYMPTOM_LEAK = 0.02
-"""P(a step-time change this size without any catalogued cause) (judgement, DESIGN.md section 5)."""
-
 LEAK_SECONDS = 1800.0
-"""The window that SYMPTOM_LEAK and the leaks of mechanisms hold for (causal.md 2.1): they grow with the window, like
-the hazards they compete with."""
+"""The window that P(symptom without any catalogued cause) and the leaks of mechanisms hold for (causal.md 2.1): they
+grow with the window, like the hazards they compete with."""
 SYMPTOM_LINK = 0.80
 """P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
-
-HOLDING_DEPTH = 0.1
-"""Share of the deepest queue of a device from which another of its queues may also fill the buffer (judgement)."""
-SECONDS_PER_DAY = 86400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A cause at a place.
-
-    `prior` is P(present) before any finding, for the window.
-    """
-
-    cause: Cause
-    scope: Scope
-    prior: float
-
-    @property
-    def id(self) -> str:
-        return f"{self.cause.id}@{self.scope}"
 
 
 @dataclass(slots=True)
@@ -84,7 +62,6 @@ class Compiler:
         self, knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings, spreads: bool
     ) -> None:
         self._spreads = spreads
-        self._deepest: dict[str, float] = {}
         self._knowledge = knowledge
         self._observed = observed
         self._places = places
@@ -97,32 +74,6 @@ class Compiler:
         self._inhibitors: dict[str, dict[str, float]] = defaultdict(dict)
         self._own_evidence: dict[str, float] = {}
         self._cache: dict[tuple[object, ...], ByLevel] = {}
-
-    def hypotheses(self) -> list[Hypothesis]:
-        """Every cause at every place where it may sit, with its prior for the window."""
-        split = self._observed.split
-        days = (split.end - split.start) / SECONDS_PER_DAY
-        found = []
-        for cause in sorted(self._knowledge.causes.values(), key=lambda cause: cause.id):
-            if cause.status == "retired":
-                continue
-            scopes = [scope for scope in self._places.instances(cause.scope) if self._fits(cause, scope)]
-            for scope in scopes:
-                found.append(Hypothesis(cause, scope, self._prior(cause, len(scopes), days)))
-        return found
-
-    def _fits(self, cause: Cause, scope: Scope) -> bool:
-        if cause.ports == "any":
-            return True
-        facing = [self._observed.topology.is_host_facing(*end) for end in self._places.ports(scope)]
-        return any(facing) is (cause.ports == "host_facing")
-
-    def _prior(self, cause: Cause, places: int, days: float) -> float:
-        if cause.prevalence is not None:
-            return cause.prevalence.p
-        assert cause.hazard is not None
-        entities = places if cause.hazard.per is cause.scope else len(self._places.instances(cause.hazard.per)) or 1
-        return min(cause.hazard.rate * days * entities / places, 0.5)
 
     def _in_window(self, leak: float) -> float:
         split = self._observed.split
@@ -186,7 +137,10 @@ class Compiler:
 
     def build(self) -> Compiled:
         """The whole network, nodes in topological order."""
-        hypotheses = {hypothesis.id: hypothesis for hypothesis in self.hypotheses()}
+        hypotheses = {
+            hypothesis.id: hypothesis
+            for hypothesis in all_hypotheses(self._knowledge, self._observed, self._places, self._findings)
+        }
         chains = {node: self.chain(hypothesis) for node, hypothesis in hypotheses.items()}
         for node, hypothesis in hypotheses.items():
             self._add_links(node, hypothesis, chains[node])
@@ -264,7 +218,7 @@ class Compiler:
             node = waiting.pop(0)
             mechanism, scope = self._mechanisms[node]
             for name, drive in sorted(mechanism.drives.items()):
-                if drive.at is not Relation.PAUSED_UPSTREAM or not self._can_hold(scope):
+                if drive.at is not Relation.PAUSED_UPSTREAM or not self._places.can_hold(scope):
                     continue
                 for target in self._places.related(scope, drive.at):
                     if scope in in_cycle and in_cycle[scope] == in_cycle.get(target):
@@ -272,20 +226,6 @@ class Compiler:
                     child, made = self._reach_mechanism(self._knowledge.mechanisms[name], target)
                     self._mechanism_links[child][node] = drive.p
                     waiting.extend(made)
-
-    def _can_hold(self, queue: Scope) -> bool:
-        """Whether a queue may be why its device pauses others: it is paused itself, or among the deepest of the device.
-        A queue nobody measured may."""
-        if queue in self._observed.pause_graph.paused:
-            return True
-        peaks = self._observed.signals("queue_peak_bytes")
-        own = peaks.get((queue.parts[0], queue.parts[1], queue.parts[2]))
-        if own is None or own["after_max"] is None:
-            return True
-        if queue.device not in self._deepest:
-            depths = [signal["after_max"] or 0.0 for key, signal in peaks.items() if key[0] == queue.device]
-            self._deepest[queue.device] = max(depths)
-        return own["after_max"] >= HOLDING_DEPTH * self._deepest[queue.device]
 
     def _reach_mechanism(self, mechanism: Mechanism, scope: Scope) -> tuple[str, list[str]]:
         """The node of a mechanism at a place, made with its signs and what it drives there if need be; and the nodes
@@ -314,11 +254,13 @@ class Compiler:
     def _add_symptom(self, hypotheses: Mapping[str, Hypothesis]) -> str | None:
         if self._observed.job is None or self._observed.split.onset is None:
             return None
+        leak = self._observed.unexplained
         symptom = f"symptom@{Scope.of(ScopeKind.JOB, self._observed.job)}"
-        self._sign_leaks[symptom] = (self._in_window(SYMPTOM_LEAK),)
+        self._sign_leaks[symptom] = (self._in_window(leak),)
         for node, hypothesis in hypotheses.items():
-            graded = hypothesis.cause.symptom
-            self._sign_links[symptom][node] = (graded.p if graded else SYMPTOM_LINK,)
+            if hypothesis.touches_job:
+                own = hypothesis.cause.symptom
+                self._sign_links[symptom][node] = (own.p if own else SYMPTOM_LINK,)
         return symptom
 
     def _triggers(self, hypotheses: Mapping[str, Hypothesis]) -> dict[str, dict[str, float]]:

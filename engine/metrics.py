@@ -174,6 +174,7 @@ METRICS: dict[str, Metric] = {
             note="bytes of other jobs, tenants or storage, from flow records",
         ),
         _metrics("step_seconds", "s", _G, _JOB, note="stamped at the end of the step"),
+        _metrics("step_open", "bool", _G, _JOB, note="1: a step began at this time, and no end of it was written"),
         _metrics("step_tokens", "1", _G, _JOB),
         _metrics(
             "rank_send_start rank_send_done",

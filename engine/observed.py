@@ -12,6 +12,7 @@ from .facts import Event, EventKind, Provenance
 from .membership import Membership
 from .pause_graph import PauseGraph
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
+from .symptom import UNEXPLAINED
 from .telemetry import Telemetry
 from .topology import End, Topology
 
@@ -25,14 +26,23 @@ USUAL_PRIORITY = "3"
 class Observed:
     """A fabric with its telemetry around one onset.
 
-    `job` is the job asked about, None for anomalies only.
+    `job` is the job that slowed, None for anomalies only; `unexplained` is the probability that it did so without any
+    catalogued cause, in half an hour.
     """
 
-    def __init__(self, topology: Topology, telemetry: Telemetry, split: Split, job: str | None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        telemetry: Telemetry,
+        split: Split,
+        job: str | None,
+        unexplained: float = UNEXPLAINED,
+    ) -> None:
         self.topology = topology
         self.telemetry = telemetry
         self.split = split
         self.job = job
+        self.unexplained = unexplained
         self._signals: dict[str, dict[Key, Signal]] = {}
 
     def signals(self, metric: str) -> Mapping[Key, Signal]:

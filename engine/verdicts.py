@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .compile import Compiled, Hypothesis
+from .compile import Compiled
 from .frontier import Explains, Posterior, any_of, symptom_shares
+from .hypotheses import Hypothesis
 from .places import Places
 from .results import Role, Status
 from .rules import KnowledgeBase
