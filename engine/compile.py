@@ -18,15 +18,13 @@ from .one_cause import Chain, MechanismNode, SignReach, ancestors, direct_link, 
 from .places import Places
 from .rules import Cause, KnowledgeBase, Mechanism, Relation, SignLink
 from .scope import Scope, ScopeKind
+from .timed_places import TimedPlaces
 
 SYMPTOM_LEAK = 0.02
 """P(a step-time change this size without any catalogued cause) (judgement, DESIGN.md section 5)."""
 
 SYMPTOM_LEAK_SECONDS = 1800.0
 """The window SYMPTOM_LEAK holds for: like the hazards it competes with, it grows with the window (judgement)."""
-SYMPTOM_LINK = 0.80
-"""P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
-
 HOLDING_DEPTH = 0.1
 """Share of the deepest queue of a device from which another of its queues may also fill the buffer (judgement)."""
 SECONDS_PER_DAY = 86400.0
@@ -310,8 +308,9 @@ class Compiler:
         symptom = f"symptom@{Scope.of(ScopeKind.JOB, self._observed.job)}"
         split = self._observed.split
         self._sign_leaks[symptom] = 1 - (1 - SYMPTOM_LEAK) ** ((split.end - split.start) / SYMPTOM_LEAK_SECONDS)
+        timed = TimedPlaces(self._observed, self._places)
         for node, hypothesis in hypotheses.items():
-            self._sign_links[symptom][node] = hypothesis.cause.symptom.p if hypothesis.cause.symptom else SYMPTOM_LINK
+            self._sign_links[symptom][node] = timed.symptom_link(hypothesis.cause, hypothesis.scope)
         return symptom
 
     def _triggers(self, hypotheses: Mapping[str, Hypothesis]) -> dict[str, dict[str, float]]:

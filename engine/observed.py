@@ -10,6 +10,7 @@ from functools import cached_property
 
 from .facts import Event, EventKind, Provenance
 from .pause_graph import PauseGraph
+from .rank_timing import RankTiming
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
 from .telemetry import Telemetry
 from .topology import End, Topology
@@ -107,6 +108,13 @@ class Observed:
     def pause_graph(self) -> PauseGraph:
         """PFC readings and who waits for whom."""
         return PauseGraph(self.topology, self.signals, self.lossless_classes)
+
+    @cached_property
+    def rank_timing(self) -> RankTiming | None:
+        """When the ranks of the job asked about enter and finish; None without a job or an onset."""
+        if self.job is None or self.split.onset is None:
+            return None
+        return RankTiming(self.telemetry, self.split, self.job)
 
     @cached_property
     def job_nics(self) -> tuple[End, ...]:
