@@ -6,11 +6,13 @@ cross it finish late. A place that neither kind of rank touches may be ill, but 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from .flows import ports_crossed
 from .observed import Observed
+from .pause_graph import ABOVE_BASELINE
 from .places import Places
 from .rules import Cause, Relation
 from .scope import Scope, ScopeKind
@@ -69,16 +71,37 @@ class TimedPlaces:
         return ports_crossed(self._observed.topology, job, timing.slow_senders)
 
     def _acts_on(self, ends: set[End]) -> Iterator[End]:
-        """The ports of a place, for a NIC also the leaf's towards it, and the queues that its pausing holds up."""
+        """The ports of a place, for a NIC also the leaf's towards it, and those that its pausing may hold up."""
         topology = self._observed.topology
         waiting = [*ends, *(peer for end in ends if topology.is_host(end[0]) and (peer := topology.peer(*end)))]
         seen = set(waiting)
         for end in waiting:
             yield end
-            for priority in self._observed.lossless_classes:
-                queue = Scope.of(ScopeKind.QUEUE, *end, priority)
-                for paused in self._places.related(queue, Relation.PAUSED_UPSTREAM):
-                    upstream = (paused.parts[0], paused.parts[1])
-                    if upstream not in seen:
-                        seen.add(upstream)
-                        waiting.append(upstream)
+            held = {*self._held_queues(end), *self._paused_nics.get(end[0], ())} - seen
+            seen |= held
+            waiting.extend(sorted(held))
+
+    def _held_queues(self, end: End) -> Iterator[End]:
+        for priority in self._observed.lossless_classes:
+            queue = Scope.of(ScopeKind.QUEUE, *end, priority)
+            for paused in self._places.related(queue, Relation.PAUSED_UPSTREAM):
+                yield paused.parts[0], paused.parts[1]
+
+    @cached_property
+    def _paused_nics(self) -> Mapping[str, frozenset[End]]:
+        """By leaf, the NICs that it pauses more than before: the pause graph has switches only."""
+        observed = self._observed
+        found: dict[str, set[End]] = defaultdict(set)
+        for nic in observed.topology.nics:
+            leaf = observed.topology.peer(*nic)
+            signals = (
+                observed.signals(f"pfc_{direction}_pause_{unit}").get((*end, priority))
+                for unit in ("us", "frames")
+                for direction, end in (("rx", nic), ("tx", leaf or nic))
+                for priority in observed.lossless_classes
+            )
+            if leaf and any(
+                one and (one["after_mean"] or 0.0) > ABOVE_BASELINE * (one["before_mean"] or 0.0) for one in signals
+            ):
+                found[leaf[0]].add(nic)
+        return {device: frozenset(nics) for device, nics in found.items()}

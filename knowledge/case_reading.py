@@ -5,7 +5,7 @@ Each fact names the line of the case file it stands in, so a finding of a case c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate
@@ -13,7 +13,7 @@ from itertools import accumulate
 from ..engine.facts import Event, Fact, FileRead, FirmwareState, Incident, Provenance, Reading, Series
 from ..engine.metrics import METRICS
 from ..engine.scope import ScopeKind
-from .casefile import Capture, Case, RuleCases, Situation, merged_series
+from .casefile import Capture, Case, Ranks, RuleCases, Situation, merged_series
 from .shorthand import samples
 from .small_fabric import SmallFabric
 
@@ -24,7 +24,10 @@ _UNCABLED = (ScopeKind.GPU, ScopeKind.HOST, ScopeKind.JOB, ScopeKind.DEVICE, Sco
 
 
 class WrongCase(Exception):
-    """The case speaks of something its fabric does not have. `line` is where."""
+    """The case speaks of something its fabric does not have.
+
+    `line` is where.
+    """
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(what)
@@ -32,7 +35,10 @@ class WrongCase(Exception):
 
 
 def reading_of(cases: RuleCases, case: Case, fabric: SmallFabric) -> Reading:
-    """All facts of a case. Raises WrongCase where it names a place its fabric does not have."""
+    """All facts of a case.
+
+    Raises WrongCase where it names a place its fabric does not have.
+    """
     builder = _Builder(cases, case, cases.situation(case), fabric, sha256(cases.source.raw).hexdigest())
     facts = tuple(builder.facts())
     ends = [time for fact in facts if isinstance(fact, Series) for time in fact.times]
@@ -81,6 +87,8 @@ class _Builder:
                 yield Event(event.kind, device, event.port, START + event.at, statement, origin, dict(event.details))
         if situation.steps is not None:
             yield self.steps(situation.steps)
+        if situation.ranks is not None:
+            yield from self.ranks(situation.steps or "", situation.ranks)
         yield from self.series().values()
 
     def provenance(self, *at: str | int) -> Provenance:
@@ -93,7 +101,7 @@ class _Builder:
         for pattern in capture.without:
             self.ports(key, index, *pattern.partition("/")[::2])
 
-    def devices(self, key: str, index: int, pattern: str) -> tuple[str, ...]:
+    def devices(self, key: str, index: int | str, pattern: str) -> tuple[str, ...]:
         found = self.fabric.devices(pattern)
         if not found:
             raise self.wrong(f"no device of the topology matches {pattern!r}", key, index)
@@ -111,6 +119,23 @@ class _Builder:
             raise self.wrong("a step takes time: every sample must be a number above 0", "steps")
         ends = tuple(START + end for end in accumulate(duration or 0.0 for duration in durations))
         return Series(self.fabric.job.name, "", "", "step_seconds", ends, durations, self.provenance("steps"))
+
+    def ranks(self, steps: str, ranks: Mapping[str, Ranks]) -> Iterator[Series]:
+        ends = list(accumulate(duration or 0.0 for duration in samples(steps))) if steps else []
+        begins = [START, *(START + end for end in ends[:-1])]
+        timing = {host: (key, one) for key, one in ranks.items() for host in self.devices("ranks", key, key)}
+        for host, (key, one) in sorted(timing.items()):
+            enters, sends = (
+                [value or 0.0 for value in samples(one.enters)],
+                [value or 0.0 for value in samples(one.sends)],
+            )
+            if not len(enters) == len(sends) == len(begins):
+                raise self.wrong(f"{len(enters)} entries and {len(sends)} sends of {len(begins)} steps", "ranks", key)
+            dones = [entry + send for entry, send in zip(enters, sends, strict=True)]
+            for metric, values in (("rank_send_start", enters), ("rank_send_done", dones)):
+                times = tuple(begin + value for begin, value in zip(begins, values, strict=True))
+                origin = self.provenance("ranks", key)
+                yield Series(self.fabric.job.name, host, "", metric, times, tuple(values), origin)
 
     def series(self) -> dict[tuple[str, str, str, str], Series]:
         found: dict[tuple[str, str, str, str], Series] = {}

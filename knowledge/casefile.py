@@ -57,7 +57,10 @@ SeriesKey = Annotated[str, AfterValidator(_series_key)]
 
 
 class Happening(Strict):
-    """An event. `at` counts from the start of the window; negative is before it."""
+    """An event.
+
+    `at` counts from the start of the window; negative is before it.
+    """
 
     at: Span
     kind: EventKind
@@ -87,18 +90,28 @@ class Capture(Strict):
     without: tuple[str, ...] = ()
 
 
+class Ranks(Strict):
+    """The timing of ranks, one sample a step of `steps`: `enters` in seconds after the step began, `sends` in seconds
+    from there until the rank has finished."""
+
+    enters: Shorthand
+    sends: Shorthand
+
+
 class Situation(Strict):
     """What was collected. Everything that is not given was not collected: unknown, never zero.
 
     `series`: `device/port/qualifier metric` to samples, one each `interval`; device and port may be patterns
     (`leaf-*/Ethernet[1-4]/3`), a key without a pattern wins over one with, and a later pattern over an earlier.
-    `steps`: the job's step times in seconds, one after another. `onset`: when an alert was raised, if one was.
-    `placement` false: the scheduler's record of the job was not collected. `job_start` overrides the fabric's.
+    `steps`: the job's step times in seconds, one after another. `ranks`: host (a pattern; the later wins) to the timing
+    of its rank in them. `onset`: when an alert was raised, if one was. `placement` false: the scheduler's record of the
+    job was not collected. `job_start` overrides the fabric's.
     """
 
     topology: str | None = None
     interval: Span | None = None
     steps: Shorthand | None = None
+    ranks: Mapping[str, Ranks] | None = None
     series: Mapping[SeriesKey, Shorthand | None] = {}
     events: tuple[Happening, ...] | None = None
     firmware: tuple[Firmware, ...] | None = None
@@ -141,7 +154,10 @@ class Expectation(Strict):
 
 
 class Case(Situation):
-    """One situation and what must come out of it. `why` says what the case is there to prove."""
+    """One situation and what must come out of it.
+
+    `why` says what the case is there to prove.
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     why: str | None = None
@@ -172,7 +188,10 @@ class CaseFile(Strict):
 
 @dataclass(frozen=True, slots=True)
 class RuleCases:
-    """A case file that was read. `rule` is the id of the rule it stands beside."""
+    """A case file that was read.
+
+    `rule` is the id of the rule it stands beside.
+    """
 
     rule: str
     is_cause: bool
