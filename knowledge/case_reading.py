@@ -24,10 +24,7 @@ _UNCABLED = (ScopeKind.GPU, ScopeKind.HOST, ScopeKind.JOB, ScopeKind.DEVICE, Sco
 
 
 class WrongCase(Exception):
-    """The case speaks of something its fabric does not have.
-
-    `line` is where.
-    """
+    """The case speaks of something its fabric does not have. `line` is where."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(what)
@@ -35,10 +32,7 @@ class WrongCase(Exception):
 
 
 def reading_of(cases: RuleCases, case: Case, fabric: SmallFabric) -> Reading:
-    """All facts of a case.
-
-    Raises WrongCase where it names a place its fabric does not have.
-    """
+    """All facts of a case. Raises WrongCase where it names a place its fabric does not have."""
     builder = _Builder(cases, case, cases.situation(case), fabric, sha256(cases.source.raw).hexdigest())
     facts = tuple(builder.facts())
     ends = [time for fact in facts if isinstance(fact, Series) for time in fact.times]
@@ -88,7 +82,7 @@ class _Builder:
         if situation.steps is not None:
             yield self.steps(situation.steps)
         if situation.ranks is not None:
-            yield from self.ranks(situation.steps or "", situation.ranks)
+            yield from self.ranks(situation.steps, situation.ranks)
         yield from self.series().values()
 
     def provenance(self, *at: str | int) -> Provenance:
@@ -113,22 +107,24 @@ class _Builder:
             raise self.wrong(f"no linked port of the topology matches {device}/{port}", key, index)
         return found
 
-    def steps(self, text: str) -> Series:
-        durations = samples(text)
-        if any(duration is None or duration <= 0 for duration in durations):
-            raise self.wrong("a step takes time: every sample must be a number above 0", "steps")
-        ends = tuple(START + end for end in accumulate(duration or 0.0 for duration in durations))
-        return Series(self.fabric.job.name, "", "", "step_seconds", ends, durations, self.provenance("steps"))
+    def durations(self, text: str, *at: str) -> list[float]:
+        found = samples(text)
+        if any(duration is None or duration <= 0 for duration in found):
+            raise self.wrong("a step takes time, and so do its parts: every sample must be a number above 0", *at)
+        return [duration or 0.0 for duration in found]
 
-    def ranks(self, steps: str, ranks: Mapping[str, Ranks]) -> Iterator[Series]:
-        ends = list(accumulate(duration or 0.0 for duration in samples(steps))) if steps else []
-        begins = [START, *(START + end for end in ends[:-1])]
+    def steps(self, text: str) -> Series:
+        durations = self.durations(text, "steps")
+        ends = tuple(START + end for end in accumulate(durations))
+        return Series(self.fabric.job.name, "", "", "step_seconds", ends, tuple(durations), self.provenance("steps"))
+
+    def ranks(self, steps: str | None, ranks: Mapping[str, Ranks]) -> Iterator[Series]:
+        if steps is None:
+            raise self.wrong("ranks are timed within steps: give steps as well", "ranks")
+        begins = [START, *(START + end for end in accumulate(self.durations(steps, "steps")))][:-1]
         timing = {host: (key, one) for key, one in ranks.items() for host in self.devices("ranks", key, key)}
         for host, (key, one) in sorted(timing.items()):
-            enters, sends = (
-                [value or 0.0 for value in samples(one.enters)],
-                [value or 0.0 for value in samples(one.sends)],
-            )
+            enters, sends = (self.durations(text, "ranks", key) for text in (one.enters, one.sends))
             if not len(enters) == len(sends) == len(begins):
                 raise self.wrong(f"{len(enters)} entries and {len(sends)} sends of {len(begins)} steps", "ranks", key)
             dones = [entry + send for entry, send in zip(enters, sends, strict=True)]

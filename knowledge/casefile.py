@@ -57,10 +57,7 @@ SeriesKey = Annotated[str, AfterValidator(_series_key)]
 
 
 class Happening(Strict):
-    """An event.
-
-    `at` counts from the start of the window; negative is before it.
-    """
+    """An event. `at` counts from the start of the window; negative is before it."""
 
     at: Span
     kind: EventKind
@@ -154,10 +151,7 @@ class Expectation(Strict):
 
 
 class Case(Situation):
-    """One situation and what must come out of it.
-
-    `why` says what the case is there to prove.
-    """
+    """One situation and what must come out of it. `why` says what the case is there to prove."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     why: str | None = None
@@ -188,10 +182,7 @@ class CaseFile(Strict):
 
 @dataclass(frozen=True, slots=True)
 class RuleCases:
-    """A case file that was read.
-
-    `rule` is the id of the rule it stands beside.
-    """
+    """A case file that was read. `rule` is the id of the rule it stands beside."""
 
     rule: str
     is_cause: bool
