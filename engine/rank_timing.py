@@ -27,9 +27,9 @@ ENOUGH_RANKS = 0.9
 LEAST_STEPS = 5
 """Fewest steps on each side of the onset (judgement: their median survives two odd ones)."""
 
-LEAST_LONG_SENDS = 2
-"""Sends longer than any before the onset from which a rank's sends are slow (judgement: one may be chance, and loss on
-one of many ways hits a rank only now and then)."""
+LEAST_LONG = 2
+"""Steps in which a duration is longer than in any before the onset from which it is longer at all (judgement: one may
+be chance, and loss on one of many ways hits a rank only now and then)."""
 
 PEER_SPREADS = 6.0
 """How far a rank's lateness must rise beyond that of its peers, in median absolute deviations of theirs (judgement:
@@ -66,16 +66,33 @@ Step = Mapping[str, RankStep]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Median of a duration before and after the onset, in seconds; `spread` is its median absolute deviation
-    before."""
+    """A duration in the steps before the onset and in those after it, in seconds."""
 
-    before: float
-    after: float
-    spread: float
+    earlier: tuple[float, ...]
+    later: tuple[float, ...]
+
+    @property
+    def before(self) -> float:
+        return median(self.earlier)
+
+    @property
+    def after(self) -> float:
+        return median(self.later)
 
     @property
     def rise(self) -> float:
+        """Of the median."""
         return self.after - self.before
+
+    @property
+    def spread(self) -> float:
+        """Median absolute deviation before the onset."""
+        return median(abs(value - self.before) for value in self.earlier)
+
+    def long(self, by: float) -> int:
+        """Steps after the onset that took longer than any before it, by so many seconds."""
+        longest = max(self.earlier) + by
+        return sum(value > longest for value in self.later)
 
 
 class RankTiming:
@@ -126,10 +143,17 @@ class RankTiming:
         return LEAST_CHANGE * self.whole.before
 
     def is_longer(self, change: Change) -> bool | None:
-        """Whether a duration rose by as much as counts for a step time (causal.md 4.8); None where it did, but no more
-        than it varied before."""
+        """Whether a duration rose by as much as counts for a step time (causal.md 4.8): its median did, or some steps
+        took longer than any before, as with loss or stalls now and then.
+
+        None where that may be chance: the median rose
+        no more than it varied before, or it was one step.
+        """
+        long = change.long(self.least_rise)
+        if long >= LEAST_LONG:
+            return True
         if change.rise < self.least_rise:
-            return False
+            return None if long else False
         return True if change.rise >= LEAST_SPREADS * change.spread else None
 
     def is_late(self, host: str) -> bool | None:
@@ -137,47 +161,44 @@ class RankTiming:
         change = self.lateness.get(host)
         if change is None or len(self.lateness) < LEAST_PEERS:
             return None
+        is_longer = self.is_longer(change)
+        return is_longer if not is_longer or self._stands_out(change) else None
+
+    def _stands_out(self, change: Change) -> bool:
+        """Whether a lateness rose beyond that of the ranks' spread, or now and then where most never do."""
         rises = [other.rise for other in self.lateness.values()]
         middle = median(rises)
         spread = median(abs(rise - middle) for rise in rises)
-        is_longer = self.is_longer(change)
-        return None if is_longer and change.rise < middle + PEER_SPREADS * spread else is_longer
+        if change.rise >= max(self.least_rise, middle + PEER_SPREADS * spread):
+            return True
+        return median(other.long(self.least_rise) for other in self.lateness.values()) == 0
 
     @cached_property
     def slow_senders(self) -> frozenset[str]:
         """Hosts some of whose sends finished so much later than any of theirs before the onset that they explain the
         step: it ends with its slowest send, so a host that is slower by less costs nothing."""
         least = max(self.least_rise, MOST_OF_IT * self.sends.rise)
-        found = set()
-        for host in self.finishing:
-            longest = max(_finishing(step, host) for step in self.before if host in step)
-            long = sum(_finishing(step, host) > longest + least for step in self.after if host in step)
-            if long >= LEAST_LONG_SENDS:
-                found.add(host)
-        return frozenset(found)
+        return frozenset(host for host, change in self.finishing.items() if change.long(least) >= LEAST_LONG)
 
     @property
     def sends_slow_alike(self) -> bool:
         """Whether the sends of all ranks became longer by much the same: ranks that wait for each other at the end of
         a collective, or bytes that grew for all."""
         rises = [change.rise for change in self.finishing.values()]
-        return bool(rises) and min(rises) >= ALIKE * max(rises) > 0
+        return min(rises, default=0.0) >= ALIKE * max(rises, default=0.0) >= ALIKE * self.least_rise
 
     def _change(self, of: Callable[[Step], float]) -> Change:
-        return _changed([of(step) for step in self.before], [of(step) for step in self.after])
+        return Change(tuple(of(step) for step in self.before), tuple(of(step) for step in self.after))
 
     def _by_host(self, of: Callable[[Step, str], float]) -> Mapping[str, Change]:
         found = {}
         for host in self.hosts:
-            before, after = ([of(step, host) for step in steps if host in step] for steps in (self.before, self.after))
+            before, after = (
+                tuple(of(step, host) for step in steps if host in step) for steps in (self.before, self.after)
+            )
             if min(len(before), len(after)) >= LEAST_STEPS:
-                found[host] = _changed(before, after)
+                found[host] = Change(before, after)
         return found
-
-
-def _changed(before: list[float], after: list[float]) -> Change:
-    middle = median(before)
-    return Change(middle, median(after), median(abs(value - middle) for value in before))
 
 
 def _end(step: Step) -> float:

@@ -121,6 +121,22 @@ def test_few_steps_tell_nothing() -> None:
     assert states(ranks({"host-2": ((8.0,), (11.0,))}, steps=10))["late_rank host-2"] == "present"
 
 
+def test_sends_that_are_slow_now_and_then_are_late_though_their_median_is_as_before() -> None:
+    """Loss on one of many ways: it must not clear the network."""
+    found = states(ranks(sends={"host-2": ((4.0,), (9.0, 4.0, 4.0, 4.0))}))
+    assert found == {**LATE_NOBODY, f"slow_flow_done {JOB}": "present", f"uniform_slow {JOB}": "absent"}
+
+
+def test_a_host_that_stalls_now_and_then_is_late() -> None:
+    found = states(ranks({"host-2": ((8.0,), (12.0, 8.0, 8.0, 8.0))}))
+    assert found == {**late("host-2"), f"slow_flow_done {JOB}": "absent", f"uniform_slow {JOB}": "absent"}
+
+
+def test_one_long_send_may_be_chance() -> None:
+    found = states(ranks(sends={"host-2": ((4.0,), (9.0, *(4.0,) * 23))}))
+    assert f"slow_flow_done {JOB}" not in found
+
+
 def test_a_rank_that_always_varied_as_much_is_neither_late_nor_not() -> None:
     found = states(ranks({"host-2": ((8.0, 11.0), (10.5, 11.0))}))
     assert "late_rank host-2" not in found

@@ -41,14 +41,17 @@ def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
 def uniform_slowdown(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
     """Is most of the slowdown time that every rank of the job takes longer before it sends?
 
-    Unknown where the steps did not become longer, or only the sends of all ranks did, and alike: then bytes may have
-    grown for all, or all wait for one way.
+    Unknown where the steps did not become longer, where all ranks compute longer only now and then, and where only the
+    sends did, and alike: then bytes may have grown for all, or all wait for one way.
     """
     timing = _timing(observed)
     if timing is None or not timing.is_longer(timing.whole):
         return
-    is_uniform = bool(timing.is_longer(timing.compute)) and timing.compute.rise >= MOST_OF_IT * timing.whole.rise
-    if not is_uniform and timing.is_longer(timing.sends) is not False and timing.sends_slow_alike:
+    rise = timing.compute.rise
+    is_uniform = rise >= max(timing.least_rise, MOST_OF_IT * timing.whole.rise)
+    is_now_and_then = not is_uniform and timing.is_longer(timing.compute) is not False
+    are_sends_alike = timing.is_longer(timing.sends) is not False and timing.sends_slow_alike
+    if is_now_and_then or (not is_uniform and are_sends_alike):
         return
     yield _of_job(observed, timing, sign, "present" if is_uniform else "absent", timing.compute)
 
