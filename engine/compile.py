@@ -21,12 +21,11 @@ from .one_cause import ByLevel, Chain, MechanismNode, SignReach, ancestors, dire
 from .places import Places
 from .rules import KnowledgeBase, Mechanism, Relation, SignLink
 from .scope import Scope, ScopeKind
+from .timed_places import TimedPlaces
 
 LEAK_SECONDS = 1800.0
 """The window that P(symptom without any catalogued cause) and the leaks of mechanisms hold for (causal.md 2.1): they
 grow with the window, like the hazards they compete with."""
-SYMPTOM_LINK = 0.80
-"""P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
 
 
 @dataclass(slots=True)
@@ -257,10 +256,10 @@ class Compiler:
         leak = self._observed.unexplained
         symptom = f"symptom@{Scope.of(ScopeKind.JOB, self._observed.job)}"
         self._sign_leaks[symptom] = (self._in_window(leak),)
+        timed = TimedPlaces(self._observed, self._places)
         for node, hypothesis in hypotheses.items():
             if hypothesis.touches_job:
-                own = hypothesis.cause.symptom
-                self._sign_links[symptom][node] = (own.p if own else SYMPTOM_LINK,)
+                self._sign_links[symptom][node] = (timed.symptom_link(hypothesis.cause, hypothesis.scope),)
         return symptom
 
     def _triggers(self, hypotheses: Mapping[str, Hypothesis]) -> dict[str, dict[str, float]]:

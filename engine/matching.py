@@ -124,9 +124,10 @@ def _rows(
         fallback = "NULL" if limit.value is None else repr(limit.value)
         columns.append(f"coalesce(limit_{index}.value, {fallback})::DOUBLE AS {name}")
     named = "".join(f", {column}" for column in columns)
+    predicates = [(test.present, test.absent), *((level.present, level.absent) for level in test.higher)]
     asked = [
-        f"CASE WHEN {one.present} THEN true WHEN {one.absent or f'NOT ({one.present})'} THEN false END"
-        for one in (test, *test.higher)
+        f"CASE WHEN {present} THEN true WHEN {absent or f'NOT ({present})'} THEN false END"
+        for present, absent in predicates
     ]
     shown = [test.limit, *(level.limit for level in test.higher)]
     limits = [f"({limit or 'NULL'})::DOUBLE" for limit in shown]

@@ -11,6 +11,7 @@ from functools import cached_property
 from .facts import Event, EventKind, Provenance
 from .membership import Membership
 from .pause_graph import PauseGraph
+from .rank_timing import RankTiming
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
 from .symptom import UNEXPLAINED
 from .telemetry import Telemetry
@@ -123,6 +124,13 @@ class Observed:
     def membership(self) -> Membership:
         """The ECMP groups, their members before and after, and what changed them."""
         return Membership(self.topology, self.signals, self.telemetry.line, self.split)
+
+    @cached_property
+    def rank_timing(self) -> RankTiming | None:
+        """When the ranks of the job asked about enter and finish; None without a job or an onset."""
+        if self.job is None or self.split.onset is None:
+            return None
+        return RankTiming(self.telemetry, self.split, self.job)
 
     @cached_property
     def job_nics(self) -> tuple[End, ...]:

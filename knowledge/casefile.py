@@ -87,18 +87,28 @@ class Capture(Strict):
     without: tuple[str, ...] = ()
 
 
+class Ranks(Strict):
+    """The timing of ranks, one sample a step of `steps`: `enters` in seconds after the step began, `sends` in seconds
+    from there until the rank has finished."""
+
+    enters: Shorthand
+    sends: Shorthand
+
+
 class Situation(Strict):
     """What was collected. Everything that is not given was not collected: unknown, never zero.
 
     `series`: `device/port/qualifier metric` to samples, one each `interval`; device and port may be patterns
     (`leaf-*/Ethernet[1-4]/3`), a key without a pattern wins over one with, and a later pattern over an earlier.
-    `steps`: the job's step times in seconds, one after another. `onset`: when an alert was raised, if one was.
-    `placement` false: the scheduler's record of the job was not collected. `job_start` overrides the fabric's.
+    `steps`: the job's step times in seconds, one after another. `ranks`: host (a pattern; the later wins) to the timing
+    of its rank in them. `onset`: when an alert was raised, if one was. `placement` false: the scheduler's record of the
+    job was not collected. `job_start` overrides the fabric's.
     """
 
     topology: str | None = None
     interval: Span | None = None
     steps: Shorthand | None = None
+    ranks: Mapping[str, Ranks] | None = None
     series: Mapping[SeriesKey, Shorthand | None] = {}
     events: tuple[Happening, ...] | None = None
     firmware: tuple[Firmware, ...] | None = None

@@ -20,6 +20,7 @@ from .pauses import (
     stuck_anywhere,
 )
 from .queues import unmarked_queues
+from .ranks import late_ranks, late_sends, uniform_slowdown
 
 Pattern = Callable[[Observed, str, Mapping[str, float]], Iterable[SignFinding]]
 """(observed fabric, sign id, limits by name) -> findings of that sign."""
@@ -30,6 +31,8 @@ PATTERNS: dict[str, Pattern] = {
     "group_skew": group_skew,
     "host_initiators": host_initiators,
     "job_restarted": job_restarted,
+    "late_ranks": late_ranks,
+    "late_sends": late_sends,
     "link_losses": link_losses,
     "membership_change": membership_change,
     "missing_links": missing_links,
@@ -39,5 +42,6 @@ PATTERNS: dict[str, Pattern] = {
     "pause_cycles": pause_cycles,
     "port_initiators": port_initiators,
     "stuck_anywhere": stuck_anywhere,
+    "uniform_slowdown": uniform_slowdown,
     "unmarked_queues": unmarked_queues,
 }
