@@ -36,7 +36,7 @@ def test_a_storm_on_an_idle_host_is_told_and_not_blamed() -> None:
     (verdict,) = (v for v in case.judgement.listed if v.id == STORM)
     assert verdict.share == 0
     assert verdict.role in (None, "co_occurring")
-    assert "pause_extreme" in {r.finding.sign for r in verdict.relevances if r.finding.state == "present"}
+    assert "pause_duty_host" in {r.finding.sign for r in verdict.relevances if r.finding.state == "present"}
     assert case.investigation.root_causes == ()
 
 
