@@ -10,6 +10,7 @@ from .observed import Observed
 from .places import Places
 from .results import Hypothesis
 from .rules import KnowledgeBase
+from .scope import ScopeKind
 from .symptom import LOG_ENDS, Symptom, SymptomKind
 from .verdicts import Judgement, weight
 from .wording import clock, number, percent, statement
@@ -92,7 +93,11 @@ def anomalies(judgement: Judgement, knowledge: KnowledgeBase, places: Places) ->
             for v in judgement.listed
             if v.status == "possible"
             for r in v.relevances
-            if r.discriminating and r.finding.state == "present" and r.finding.scope not in explained
+            if r.discriminating
+            and r.finding.state == "present"
+            and r.finding.scope not in explained
+            # What the worst place shows, the fabric repeats.
+            and r.finding.scope.kind is not ScopeKind.FABRIC
         ),
         key=lambda item: (*item[:2], item[2].sign),
     )
