@@ -33,9 +33,7 @@ be chance, and loss on one of many ways hits a rank only now and then)."""
 
 PEER_SPREADS = 6.0
 """How far a rank's lateness must rise beyond that of its peers, in median absolute deviations of theirs (judgement:
-
-about four standard deviations of a normal spread, as for peer_deviation).
-"""
+about four standard deviations of a normal spread, as for peer_deviation)."""
 
 LEAST_PEERS = 4
 """Fewest ranks that give a spread (judgement, as for peer_deviation)."""
@@ -60,39 +58,39 @@ class RankStep:
     record: int
 
 
-Step = Mapping[str, RankStep]
-"""The ranks of one step, by host."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The ranks of one step by host; `median_entry`, `last_entry` and `end` in seconds since it began."""
+
+    begin: float
+    ranks: Mapping[str, RankStep]
+    median_entry: float
+    last_entry: float
+    end: float
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A duration in the steps before the onset and in those after it, in seconds."""
+    """A duration on both sides of the onset, in seconds.
 
-    earlier: tuple[float, ...]
+    `before` and `after` are medians, `spread` is the median absolute deviation before, `longest` the largest value
+    before, `later` all values after.
+    """
+
+    before: float
+    after: float
+    spread: float
+    longest: float
     later: tuple[float, ...]
-
-    @property
-    def before(self) -> float:
-        return median(self.earlier)
-
-    @property
-    def after(self) -> float:
-        return median(self.later)
 
     @property
     def rise(self) -> float:
         """Of the median."""
         return self.after - self.before
 
-    @property
-    def spread(self) -> float:
-        """Median absolute deviation before the onset."""
-        return median(abs(value - self.before) for value in self.earlier)
-
     def long(self, by: float) -> int:
         """Steps after the onset that took longer than any before it, by so many seconds."""
-        longest = max(self.earlier) + by
-        return sum(value > longest for value in self.later)
+        return sum(value > self.longest + by for value in self.later)
 
 
 class RankTiming:
@@ -100,12 +98,12 @@ class RankTiming:
 
     def __init__(self, telemetry: Telemetry, split: Split, job: str) -> None:
         steps = _read_steps(telemetry, job)
-        self.hosts = tuple(sorted({host for _, step in steps for host in step}))
-        complete = [(begin, step) for begin, step in steps if len(step) >= ENOUGH_RANKS * len(self.hosts)]
+        self.hosts = tuple(sorted({host for step in steps for host in step.ranks}))
+        complete = [step for step in steps if len(step.ranks) >= ENOUGH_RANKS * len(self.hosts)]
         onset = split.start if split.onset is None else split.onset
         earliest, latest = onset - split.uncertainty_s, onset + split.uncertainty_s
-        self.before = tuple(step for begin, step in complete if begin + _end(step) <= earliest)
-        self.after = tuple(step for begin, step in complete if begin >= latest)
+        self.before = tuple(step for step in complete if step.begin + step.end <= earliest)
+        self.after = tuple(step for step in complete if step.begin >= latest)
 
     @property
     def is_enough(self) -> bool:
@@ -115,27 +113,27 @@ class RankTiming:
     @cached_property
     def whole(self) -> Change:
         """The step from its beginning until the last rank has finished."""
-        return self._change(_end)
+        return self._change(lambda step: step.end)
 
     @cached_property
     def compute(self) -> Change:
         """Until the median rank enters."""
-        return self._change(_median_entry)
+        return self._change(lambda step: step.median_entry)
 
     @cached_property
     def sends(self) -> Change:
         """From the entry of the last rank until all have finished."""
-        return self._change(lambda step: _end(step) - _last_entry(step))
+        return self._change(lambda step: step.end - step.last_entry)
 
     @cached_property
     def lateness(self) -> Mapping[str, Change]:
         """By host: how long after the median rank it enters; without hosts that are in too few of the steps."""
-        return self._by_host(lambda step, host: step[host].entry - _median_entry(step))
+        return self._by_host(lambda step, host: step.ranks[host].entry - step.median_entry)
 
     @cached_property
     def finishing(self) -> Mapping[str, Change]:
         """By host: how long after the last entry it finishes; without hosts that are in too few of the steps."""
-        return self._by_host(_finishing)
+        return self._by_host(lambda step, host: step.ranks[host].done - step.last_entry)
 
     @property
     def least_rise(self) -> float:
@@ -146,8 +144,7 @@ class RankTiming:
         """Whether a duration rose by as much as counts for a step time (causal.md 4.8): its median did, or some steps
         took longer than any before, as with loss or stalls now and then.
 
-        None where that may be chance: the median rose
-        no more than it varied before, or it was one step.
+        None where that may be chance: the median rose no more than it varied before, or it was one step.
         """
         long = change.long(self.least_rise)
         if long >= LEAST_LONG:
@@ -165,13 +162,18 @@ class RankTiming:
         return is_longer if not is_longer or self._stands_out(change) else None
 
     def _stands_out(self, change: Change) -> bool:
-        """Whether a lateness rose beyond that of the ranks' spread, or now and then where most never do."""
-        rises = [other.rise for other in self.lateness.values()]
+        """Whether a lateness rose beyond the spread of all ranks', or comes now and then where most never have it."""
+        middle, spread, usually_long = self._usual_lateness
+        return change.rise >= max(self.least_rise, middle + PEER_SPREADS * spread) or not usually_long
+
+    @cached_property
+    def _usual_lateness(self) -> tuple[float, float, float]:
+        """Median over the hosts of the rise of their lateness, its median absolute deviation, and the median number of
+        steps in which they are late as never before."""
+        rises = [change.rise for change in self.lateness.values()]
         middle = median(rises)
-        spread = median(abs(rise - middle) for rise in rises)
-        if change.rise >= max(self.least_rise, middle + PEER_SPREADS * spread):
-            return True
-        return median(other.long(self.least_rise) for other in self.lateness.values()) == 0
+        long = median(change.long(self.least_rise) for change in self.lateness.values())
+        return middle, median(abs(rise - middle) for rise in rises), long
 
     @cached_property
     def slow_senders(self) -> frozenset[str]:
@@ -188,37 +190,26 @@ class RankTiming:
         return min(rises, default=0.0) >= ALIKE * max(rises, default=0.0) >= ALIKE * self.least_rise
 
     def _change(self, of: Callable[[Step], float]) -> Change:
-        return Change(tuple(of(step) for step in self.before), tuple(of(step) for step in self.after))
+        return _changed(tuple(of(step) for step in self.before), tuple(of(step) for step in self.after))
 
     def _by_host(self, of: Callable[[Step, str], float]) -> Mapping[str, Change]:
         found = {}
         for host in self.hosts:
             before, after = (
-                tuple(of(step, host) for step in steps if host in step) for steps in (self.before, self.after)
+                tuple(of(step, host) for step in steps if host in step.ranks) for steps in (self.before, self.after)
             )
             if min(len(before), len(after)) >= LEAST_STEPS:
-                found[host] = Change(before, after)
+                found[host] = _changed(before, after)
         return found
 
 
-def _end(step: Step) -> float:
-    return max(rank.done for rank in step.values())
+def _changed(before: tuple[float, ...], after: tuple[float, ...]) -> Change:
+    middle = median(before)
+    return Change(middle, median(after), median(abs(value - middle) for value in before), max(before), after)
 
 
-def _last_entry(step: Step) -> float:
-    return max(rank.entry for rank in step.values())
-
-
-def _median_entry(step: Step) -> float:
-    return median(rank.entry for rank in step.values())
-
-
-def _finishing(step: Step, host: str) -> float:
-    return step[host].done - _last_entry(step)
-
-
-def _read_steps(telemetry: Telemetry, job: str) -> list[tuple[float, Step]]:
-    """(beginning, ranks that entered and finished) of every step of a job, in order of time."""
+def _read_steps(telemetry: Telemetry, job: str) -> list[Step]:
+    """Every step of a job with the ranks that entered and finished, in order of time."""
     rows = telemetry.rows(
         "SELECT ts - value AS begin, metric, port, value, source, record FROM samples "
         "WHERE metric IN ('rank_send_start', 'rank_send_done') AND device = ? ORDER BY begin, port",
@@ -233,7 +224,10 @@ def _read_steps(telemetry: Telemetry, job: str) -> list[tuple[float, Step]]:
             entries[host] = (value, source, record)
         else:
             ends[host] = value
-    return [
-        (begin, {host: RankStep(entry, ends[host], *at) for host, (entry, *at) in entries.items() if host in ends})
-        for begin, entries, ends in steps
-    ]
+    found = []
+    for begin, entries, ends in steps:
+        ranks = {host: RankStep(entry, ends[host], *at) for host, (entry, *at) in entries.items() if host in ends}
+        if ranks:
+            times = [rank.entry for rank in ranks.values()]
+            found.append(Step(begin, ranks, median(times), max(times), max(rank.done for rank in ranks.values())))
+    return found

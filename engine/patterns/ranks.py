@@ -24,7 +24,7 @@ def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
         is_late = timing.is_late(host)
         if is_late is None:
             continue
-        latest = max((step[host] for step in timing.after if host in step), key=lambda rank: rank.entry)
+        latest = max((step.ranks[host] for step in timing.after if host in step.ranks), key=lambda rank: rank.entry)
         record = observed.record(latest.source, latest.record)
         yield SignFinding(
             sign,
@@ -79,7 +79,7 @@ def _timing(observed: Observed) -> RankTiming | None:
 def _of_job(
     observed: Observed, timing: RankTiming, sign: str, state: str, change: Change, host: str = ""
 ) -> SignFinding:
-    last = timing.after[-1]
+    last = timing.after[-1].ranks
     rank = last[host if host in last else min(last)]
     record = observed.record(rank.source, rank.record)
     return SignFinding(
