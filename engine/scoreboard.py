@@ -49,8 +49,8 @@ class TrueCause(_Truth):
 
 class Truth(_Truth):
     """The answer of a bundle: no `causes` when healthy, no `victim_jobs` when no job was harmed. `anomalies` are real,
-    too, but harmed nobody: to name them is neither asked for nor wrong. `ruled_out` and `not_assessable` are causes that
-    must come out so, where the writer of the bundle says it."""
+    too, but harmed nobody: to name them is neither asked for nor wrong. `ruled_out` and `not_assessable` are causes
+    that must come out so, where the writer of the bundle says it."""
 
     scenario: str = ""
     causes: tuple[TrueCause, ...] = ()
@@ -92,7 +92,8 @@ class Score(Result):
     ruled out wherever they are true. `blamed`: root causes named although no job was harmed. `is_reported`: a
     harmless cause was found as an anomaly. `rivals` counts rows of causes that are not true there, by status.
     `answers` are the leading ones in words, `miss` says in one line what was seen and why it was not enough.
-    `removed`: share of the bundle's telemetry that was taken away before. `crash`: what stopped the engine, "" when nothing did; a bundle it could not finish is missed, not left out.
+    `removed`: share of the bundle's telemetry that was taken away before. `crash`: what stopped the engine, "" when
+    nothing did; a bundle it could not finish is missed, not left out.
     """
 
     bundle: str

@@ -63,8 +63,8 @@ def _removal(drill: Drill) -> list[str]:
     header = ("removed", "top-1", "top-3", "named", "both", "wrong", "acquitted", "blamed", "ruled out", "of read")
     rows = []
     for one in drill.by_removal:
-        rates = (one.top_1, one.top_3, one.right, one.both, one.wrong_root, one.acquitted, one.blamed)
-        rates = (*rates, one.ruled_out, one.ruled_out_assessable, one.undecided)
+        right = (one.top_1, one.top_3, one.right, one.both, one.wrong_root)
+        rates = (*right, one.acquitted, one.blamed, one.ruled_out, one.ruled_out_assessable, one.undecided)
         error = "-" if one.calibration_error is None else f"{one.calibration_error:.3f}"
         cells = ("-" if rate.rate is None else f"{rate.rate:.2f} ({rate.hits}/{rate.of})" for rate in rates)
         rows.append((f"{one.removed:.0%}", *cells, error))
