@@ -151,7 +151,7 @@ def _scored(draws: Draws, jobs: int, progress: Progress) -> Iterator[list[Scores
 def score_seed(draws: Draws, seed: int) -> list[Scores]:
     """Draws the incident of a seed, writes its bundle once for each share of telemetry removed, and scores them."""
     from ..adapters import read
-    from ..fixtures.drills import draw, play
+    from ..fixtures.drills import bundle, draw, play
     from ..fixtures.write_tidy import write_tidy
     from ..knowledge import load
     from .drill import score_bundle
@@ -167,6 +167,6 @@ def score_seed(draws: Draws, seed: int) -> list[Scores]:
         root = draws.keep or Path(stack.enter_context(TemporaryDirectory(prefix="causeline-drill-")))
         for share in draws.removed:
             name = f"drill-{seed}" + (f"-without-{share * 100:.0f}-percent" if share else "")
-            write_tidy(played, root / name, share)
+            write_tidy(bundle(played, share), root / name)
             found.append(score_bundle(root / name, read, knowledge, share))
     return found
