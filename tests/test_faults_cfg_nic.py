@@ -24,8 +24,9 @@ CAUSES = sorted(cause for cause in DRAWERS if cause.startswith(("cfg.", "nic."))
 FABRIC = Fabric("F", units=2, hosts_per_unit=8, rails=2, spines=4, uplink_gbps=800, storage_hosts=2)
 
 
-def scene(seed: int, severity: float = 1.0, *, fabric: Fabric = FABRIC, is_logged: bool = False) -> Scene:
+def scene(seed: int, severity: float = 1.0, *, is_logged: bool = False) -> Scene:
     """A paced ring all-reduce over all GPU hosts that leaves the fabric half empty, hosts of the units in turn."""
+    fabric = FABRIC
     order = sorted(range(fabric.gpu_hosts), key=lambda host: (host % fabric.hosts_per_unit, host))
     job = Job("run-1", "acme", tuple(order), (Collective(Pattern.RING, 30e9, 2, 80.0),), 2.0)
     leaf_seeds, spine_seeds = np.arange(fabric.leaves) * 7919 + 3, np.arange(fabric.all_spines) * 31 + 11
@@ -298,12 +299,9 @@ def test_a_storm_stops_its_port_and_spreads_from_there() -> None:
 
 
 # -- deadlock -------------------------------------------------------------------------------------------------
-PLAIN = Fabric("P", units=4, hosts_per_unit=4, rails=2, spines=4, uplink_gbps=400, is_rail_optimised=False)
-
-
 @cache
 def locked() -> tuple[Scene, Injection]:
-    one = scene(1, fabric=PLAIN)
+    one = scene(1)
     return one, DRAWERS["pfc.deadlock"](one)
 
 
