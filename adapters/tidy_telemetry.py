@@ -171,6 +171,7 @@ class TidyTelemetry:
         "pfc_tx_pause_frames",
         "pfc_tx_pause_us",
         "pfc_tx_xon_frames",
+        "pfcwd_restores",
         "pfcwd_storms",
         "pg_drop_packets",
         "pg_peak_bytes",
