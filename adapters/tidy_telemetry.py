@@ -12,8 +12,10 @@ form are read by the other `tidy_*` adapters; none is required.
 | column       | meaning                                                                           |
 |--------------|-----------------------------------------------------------------------------------|
 | ts           | RFC 3339; without a zone the bundle's is taken                                    |
-| device, port | port blank: the whole device; for ECMP groups the name of the group               |
-| priority     | blank: whole port. Class n and priority group n carry priority n; a lane's number |
+| device, port | port blank: the whole device; for ECMP groups the name of the group, for a GPU    |
+|              | its name on the host (`gpu3`), for a probe the NIC that sends it                  |
+| priority     | blank: whole port. Class n and priority group n carry priority n; a lane's        |
+|              | number; of a probe the far NIC as `host/nic`                                      |
 | counter      | a canonical metric (`engine/metrics.py`, with its unit), or a name below          |
 | value        | blank: a poll that gave no number                                                 |
 
@@ -115,28 +117,66 @@ class TidyTelemetry:
     reads = "tidy form: long table of counters, telemetry.csv or .parquet"
     emits = (
         "ack_timeouts",
+        "aer_errors",
         "buffer_peak_bytes",
         "cnp_handled",
+        "cnp_ignored",
         "cnp_sent",
         "duplicate_requests",
         "ecmp_members",
         "ecn_ce_received_packets",
         "ecn_marked_packets",
         "fcs_errors",
+        "fec_corrected_codewords",
+        "fec_uncorrected_codewords",
+        "foreign_byte_share",
+        "gpu_sm_clock_mhz",
+        "gpu_temp_c",
+        "gpu_throttle_active",
+        "gpu_throttle_reasons",
+        "host_cpu_ratio",
+        "host_io_wait_ratio",
+        "lanes",
+        "latency_us",
         "link_down_drop_packets",
+        "link_down_events",
+        "loss_ratio",
         "nak_received",
         "nak_sent",
+        "nic_pause_storm_errors",
+        "nic_pause_storm_warnings",
         "nic_rx_discards",
+        "nvlink_errors",
         "oper_up",
+        "optic_bias_ma",
         "optic_rx_dbm",
+        "optic_rx_dbm_high_alarm",
+        "optic_rx_dbm_high_warn",
+        "optic_rx_dbm_low_alarm",
+        "optic_rx_dbm_low_warn",
+        "optic_temp_c",
+        "optic_temp_c_high_alarm",
+        "optic_temp_c_high_warn",
+        "optic_tx_dbm",
+        "optic_tx_dbm_low_alarm",
+        "optic_tx_dbm_low_warn",
         "out_of_sequence",
+        "pcie_gen",
+        "pcie_stall_read",
+        "pcie_stall_write",
+        "pcie_width",
         "pfc_rx_pause_frames",
         "pfc_rx_pause_us",
         "pfc_rx_xon_frames",
         "pfc_tx_pause_frames",
+        "pfc_tx_pause_us",
         "pfc_tx_xon_frames",
+        "pfcwd_restores",
+        "pfcwd_storms",
         "pg_drop_packets",
         "pg_peak_bytes",
+        "port_discards_rx",
+        "pre_fec_ber",
         "queue_bytes",
         "queue_drop_packets",
         "queue_mean_bytes",
@@ -147,6 +187,7 @@ class TidyTelemetry:
         "rx_bytes",
         "rx_packets",
         "speed_bps",
+        "storage_busy_ratio",
         "tx_bytes",
         "tx_packets",
     )

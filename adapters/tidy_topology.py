@@ -4,16 +4,18 @@ No standard; see `tidy_telemetry.py` for the form.
 
     {"nodes": [{"name": "gpu-l0h00", "role": "host"}, {"name": "leaf0", "role": "leaf"}],
      "links": [{"a": "gpu-l0h00", "a_port": "nic0", "b": "leaf0", "b_port": "Ethernet1", "speed_gbps": 100},
-               {"a": "leaf0", "a_port": "Ethernet18", "b": "spine1", "b_port": "Ethernet1", "present": false}]}
+               {"a": "leaf0", "a_port": "Ethernet18", "b": "spine1", "b_port": "Ethernet1", "present": false},
+               {"a": "leaf0", "a_port": "Ethernet18", "b": "spine2", "b_port": "Ethernet1", "planned": false}]}
 
 | key                        | fact                                                                                |
 |----------------------------|-------------------------------------------------------------------------------------|
 | nodes: name, role          | Cable role: leaf-host where one end is a `host`, else leaf-spine; no role, no claim |
-| links: a, a_port, b, b_port | Cable intended, and Cable observed too unless `present` is false                   |
+| links: a, a_port, b, b_port | Cable intended unless `planned` is false, observed unless `present` is false       |
 | links: speed_gbps          | speed_bps (nominal); not there: not said                                            |
 
 A link of the list is meant to be there and was seen to be there, both said by who wrote the list: hence the two facts.
-A link that is planned but absent stays in the list with `"present": false`. Whether a link is up is telemetry.
+A link that is planned but absent stays in the list with `"present": false`; one that is there but not as planned (a
+cable in the wrong port) has `"planned": false`. Whether a link is up is telemetry.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ class TidyTopology:
                 message = f"speed_gbps is {link['speed_gbps']!r}, expected a number; the link is kept without a speed"
                 tally.add("not-a-number", record, message)
             a_device, a_port, b_device, b_port = map(str, named)
-            for kind in ("intended", "observed") if link.get("present") is not False else ("intended",):
+            for kind, key in (("intended", "planned"), ("observed", "present")):
+                if link.get(key) is False:
+                    continue
                 yield Cable(
                     a_device,
                     a_port,

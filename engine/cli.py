@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .cli_drill import drill
 from .console import ErrorsAsMessages, Progress, chosen_form, format_option, progress_on_stderr, write_text
 from .errors import CauselineError, UnreadableInput, UsageError
 
@@ -153,46 +154,6 @@ def report(investigation: Path, form: str | None, output: Path | None) -> None:
             "Expected what `investigate -f json` wrote.",
         ) from error
     write_text(render(found, chosen_form(form, output)), output)
-
-
-@main.command()
-@click.option(
-    "--corpus",
-    "corpora",
-    multiple=True,
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="A folder of bundles, each with its truth.json. May be repeated.",
-)
-@click.option("-f", "--format", "form", type=click.Choice(["terminal", "json"]), help="Default: by the ending of -o.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead of stdout."
-)
-@KNOWLEDGE
-def drill(corpora: tuple[Path, ...], form: str | None, output: Path | None, overlays: tuple[Path, ...]) -> None:
-    """Score the engine on every bundle with a known answer: right, honest, calibrated, and against baselines."""
-    from datetime import UTC, datetime
-    from importlib.metadata import version
-
-    from ..adapters import read
-    from ..knowledge import load
-    from .drill import bundles_with_truth
-    from .drill import drill as run_drill
-    from .scoreboard_text import as_text
-
-    gc.disable()  # as in _examine; the drill collects once a bundle
-    with progress_on_stderr() as progress:
-        found = run_drill(
-            bundles_with_truth(corpora),
-            read,
-            load(*overlays),
-            ", ".join(corpus.resolve().name for corpus in corpora),
-            version("causeline"),
-            datetime.now(UTC).date().isoformat(),
-            progress,
-        )
-    is_json = (form or chosen_form(None, output)) == "json"
-    write_text(found.to_json() if is_json else as_text(found), output)
 
 
 STORE = click.option(
@@ -357,6 +318,9 @@ def new_rule(rule: str, into: Path) -> None:
         if target.exists():
             raise CauselineError(f"{target} exists already.", "Choose another id.")
         write_text(text, target)
+
+
+main.add_command(drill)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import gc
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from .baselines import BaselineScore, baseline
@@ -16,7 +16,7 @@ from .investigate import Progress, investigate
 from .results import Result
 from .rules import KnowledgeBase
 from .scoreboard import TRUTH, Score, Truth, crashed, read_truth, score
-from .scoreboard_totals import Totals, total
+from .scoreboard_totals import RemovalRates, Totals, by_removal, total
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,13 +25,18 @@ LONGEST_CRASH = 160
 
 
 class Drill(Result):
-    """What a corpus of bundles scored, with which engine and knowledge; `date` is a day in UTC."""
+    """What a corpus of bundles scored, with which engine and knowledge; `date` is a day in UTC.
+
+    `totals` and the classes are of the bundles as they are; `by_removal` compares them with some of their telemetry
+    taken away, () when none was.
+    """
 
     corpus: str
     date: str
     engine: str
     knowledge_digest: str
     totals: Totals
+    by_removal: tuple[RemovalRates, ...]
     scores: tuple[Score, ...]
     baselines: tuple[BaselineScore, ...]
 
@@ -64,24 +69,42 @@ def drill(
     progress: Progress,
 ) -> Drill:
     """Investigates every bundle and scores it. Raises UnreadableInput when a truth is not one."""
-    truths = [read_truth(bundle / TRUTH) for bundle in bundles]
-    domains = {cause.id: cause.domain for cause in knowledge.causes.values()}
-    scores, baselines = [], []
-    for number, (bundle, truth) in enumerate(zip(bundles, truths, strict=True), start=1):
+    found = []
+    for number, bundle in enumerate(bundles, start=1):
         progress(f"{bundle.name} ({number} of {len(bundles)})")
-        scored, compared = _one(bundle, truth, read, knowledge, domains)
-        scores.append(scored)
-        baselines.append(compared)
-        gc.collect()  # the command line keeps the collector off: one bundle's facts must not outlive it
+        found.append(score_bundle(bundle, read, knowledge))
+    return scoreboard(found, knowledge.digest, corpus, engine, date)
+
+
+Scores = tuple[Score, BaselineScore]
+"""How a bundle was answered, and how the baselines answer it."""
+
+
+def scoreboard(found: Sequence[Scores], knowledge_digest: str, corpus: str, engine: str, date: str) -> Drill:
+    """The scoreboard of scored bundles."""
+    whole = [(one, other) for one, other in found if one.removed == 0.0]
+    scores, baselines = [one for one, _ in found], [other for _, other in found]
     return Drill(
         corpus=corpus,
         date=date,
         engine=engine,
-        knowledge_digest=knowledge.digest,
-        totals=total(scores, baselines),
+        knowledge_digest=knowledge_digest,
+        totals=total([one for one, _ in whole], [other for _, other in whole]),
+        by_removal=by_removal(scores, baselines),
         scores=tuple(scores),
         baselines=tuple(baselines),
     )
+
+
+def score_bundle(
+    bundle: Path, read: Callable[[Path], Reading], knowledge: KnowledgeBase, removed: float = 0.0
+) -> Scores:
+    """Investigates one bundle and scores it, `removed` being the share of its telemetry that was taken away. Raises
+    UnreadableInput when its truth is not one."""
+    domains = {cause.id: cause.domain for cause in knowledge.causes.values()}
+    scored, compared = _one(bundle, read_truth(bundle / TRUTH), read, knowledge, domains)
+    gc.collect()  # the command line keeps the collector off: one bundle's facts must not outlive it
+    return scored.model_copy(update={"removed": removed}), compared
 
 
 def _one(

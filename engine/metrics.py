@@ -33,6 +33,8 @@ class Qualifier(StrEnum):
     PRIORITY_GROUP = "priority_group"
     LANE = "lane"
     GROUP = "group"
+    PEER = "peer"
+    """The far NIC of a pair, `host/nic`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,9 @@ METRICS: dict[str, Metric] = {
         _metrics("gpu_temp_c", "C", _G, _GPU),
         _metrics("gpu_throttle_reasons", "bitmask", _G, _GPU, note="NVML clock event reasons"),
         _metrics("gpu_throttle_active", "1", _G, _GPU, note="1 while a thermal or power reason is set, else 0"),
+        _metrics("nvlink_errors", "events", _C, _GPU, note="replays, recoveries and CRC errors of its links"),
         _metrics("pcie_width pcie_gen", "1", _G, _NIC),
+        _metrics("aer_errors", "events", _C, _NIC, note="PCIe advanced error reporting, of every severity"),
         _metrics("host_cpu_ratio host_io_wait_ratio storage_busy_ratio mem_pressure", "1", _G, _HOST),
         _metrics(
             "foreign_byte_share",
@@ -173,6 +177,8 @@ METRICS: dict[str, Metric] = {
             _CLASS,
             note="bytes of other jobs, tenants or storage, from flow records",
         ),
+        _metrics("latency_us", "us", _G, ScopeKind.PAIR, Qualifier.PEER, note="round trip of a prober's packets"),
+        _metrics("loss_ratio", "1", _G, ScopeKind.PAIR, Qualifier.PEER, note="of a prober's packets, both ways"),
         _metrics("step_seconds", "s", _G, _JOB, note="stamped at the end of the step"),
         _metrics("step_open", "bool", _G, _JOB, note="1: a step began at this time, and no end of it was written"),
         _metrics("step_tokens", "1", _G, _JOB),

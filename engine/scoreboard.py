@@ -48,11 +48,13 @@ class TrueCause(_Truth):
 
 
 class Truth(_Truth):
-    """The answer of a bundle: no `causes` when healthy, no `victim_jobs` when no job was harmed. `ruled_out` and
-    `not_assessable` are causes that must come out so, where the writer of the bundle says it."""
+    """The answer of a bundle: no `causes` when healthy, no `victim_jobs` when no job was harmed. `anomalies` are real,
+    too, but harmed nobody: to name them is neither asked for nor wrong. `ruled_out` and `not_assessable` are causes
+    that must come out so, where the writer of the bundle says it."""
 
     scenario: str = ""
     causes: tuple[TrueCause, ...] = ()
+    anomalies: tuple[TrueCause, ...] = ()
     victim_jobs: tuple[str, ...] = ()
     ruled_out: tuple[str, ...] = ()
     not_assessable: tuple[str, ...] = ()
@@ -90,7 +92,8 @@ class Score(Result):
     ruled out wherever they are true. `blamed`: root causes named although no job was harmed. `is_reported`: a
     harmless cause was found as an anomaly. `rivals` counts rows of causes that are not true there, by status.
     `answers` are the leading ones in words, `miss` says in one line what was seen and why it was not enough.
-    `crash`: what stopped the engine, "" when nothing did; a bundle it could not finish is missed, not left out.
+    `removed`: share of the bundle's telemetry that was taken away before. `crash`: what stopped the engine, "" when
+    nothing did; a bundle it could not finish is missed, not left out.
     """
 
     bundle: str
@@ -117,6 +120,7 @@ class Score(Result):
     miss: str
     runtime_s: float
     crash: str = ""
+    removed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,8 @@ def score(
     roots = [rows[root] for root in investigation.root_causes]
     is_right_root = any(is_right(root, cause) for root in roots for cause in truth.causes)
     harmless = not truth.victim_jobs
-    rivals = [row for row in investigation.hypotheses if not any(_covers(row, cause) for cause in truth.causes)]
+    real = (*truth.causes, *truth.anomalies)
+    rivals = [row for row in investigation.hypotheses if not any(_covers(row, cause) for cause in real)]
     top_1 = any(any(found[:1]) for found in hits) if truth.causes else None
     leads = any(any(found[:1]) for found in named) if truth.causes else None
     reported = any(
@@ -225,11 +230,12 @@ def _calibrated(ranked: tuple[Answer, ...], truth: Truth) -> tuple[Calibrated, .
     place: only its leading answer counts, of the others nobody knows."""
     found: list[Calibrated] = []
     spoken_for: set[int] = set()
+    real = (*truth.causes, *truth.anomalies)
     for one in ranked:
         if one.probability <= CREDIBLE:
             continue
-        true = [n for n, cause in enumerate(truth.causes) if any(is_right(row, cause) for row in one.rows)]
-        anywhere = {n for n in true if not truth.causes[n].places}
+        true = [n for n, cause in enumerate(real) if any(is_right(row, cause) for row in one.rows)]
+        anywhere = {n for n in true if not real[n].places}
         if true and set(true) <= spoken_for:
             continue
         spoken_for |= anywhere

@@ -18,10 +18,11 @@ def as_text(drill: Drill) -> str:
         f"{totals.crashes} crashes, median {totals.median_runtime_s} s a bundle.",
         _table(
             ("bundle", "truth", "verdict", "top-1", "top-3", "leads", "acquitted", "leading answer"),
-            map(_row, drill.scores),
+            (_row(score) for score in drill.scores if score.removed == 0.0),
         ),
         "## Totals",
         _table(("what", "hits", "rate", "95 %"), _total_rows(totals)),
+        *_removal(drill),
         "## By class",
         _table(
             ("true cause", "top-1", "top-3", "named as root", "acquitted", "top-1, 95 %"),
@@ -49,10 +50,25 @@ def as_text(drill: Drill) -> str:
     if misses := [
         f"- {score.bundle} ({score.scenario}): {score.miss or score.crash}"
         for score in drill.scores
-        if score.miss or score.crash
+        if score.removed == 0.0 and (score.miss or score.crash)
     ]:
         parts += ["## Misses: what was seen, and why it was not enough", "\n".join(misses)]
     return "\n\n".join(parts) + "\n"
+
+
+def _removal(drill: Drill) -> list[str]:
+    """The table against the share of telemetry removed, where some was."""
+    if not drill.by_removal:
+        return []
+    header = ("removed", "top-1", "top-3", "named", "both", "wrong", "acquitted", "blamed", "ruled out", "of read")
+    rows = []
+    for one in drill.by_removal:
+        right = (one.top_1, one.top_3, one.right, one.both, one.wrong_root)
+        rates = (*right, one.acquitted, one.blamed, one.ruled_out, one.ruled_out_assessable, one.undecided)
+        error = "-" if one.calibration_error is None else f"{one.calibration_error:.3f}"
+        cells = ("-" if rate.rate is None else f"{rate.rate:.2f} ({rate.hits}/{rate.of})" for rate in rates)
+        rows.append((f"{one.removed:.0%}", *cells, error))
+    return ["## Against the share of telemetry removed", _table((*header, "undecided", "calibration"), rows)]
 
 
 def _row(score: Score) -> tuple[str, ...]:

@@ -78,6 +78,24 @@ class Totals(Result):
     median_runtime_s: float | None
 
 
+class RemovalRates(Result):
+    """The main figures with this share of the telemetry removed. `undecided`: bundles whose domain was left open."""
+
+    removed: float
+    bundles: int
+    top_1: Rate
+    top_3: Rate
+    right: Rate
+    both: Rate
+    wrong_root: Rate
+    acquitted: Rate
+    blamed: Rate
+    ruled_out: Rate
+    ruled_out_assessable: Rate
+    undecided: Rate
+    calibration_error: float | None
+
+
 def wilson(hits: int, of: int) -> Rate:
     """A rate with its Wilson interval.
 
@@ -147,6 +165,25 @@ def total(scores: Sequence[Score], baselines: Sequence[BaselineScore]) -> Totals
         best_rule_cause=wilson(best_hits, len(caused)),
         median_runtime_s=round(runtimes[len(runtimes) // 2], 2) if runtimes else None,
     )
+
+
+def by_removal(scores: Sequence[Score], baselines: Sequence[BaselineScore]) -> tuple[RemovalRates, ...]:
+    """The main figures for each share of telemetry removed, the least first; () when nothing was ever removed."""
+    shares = sorted({score.removed for score in scores})
+    if shares in ([], [0.0]):
+        return ()
+    rows = []
+    for share in shares:
+        mine = [(score, one) for score, one in zip(scores, baselines, strict=True) if score.removed == share]
+        totals = total([score for score, _ in mine], [one for _, one in mine])
+        rows.append(
+            RemovalRates(
+                removed=share,
+                undecided=_rate([score for score, _ in mine], lambda score: score.domain == "undecided"),
+                **{name: getattr(totals, name) for name in RemovalRates.model_fields if name in Totals.model_fields},
+            )
+        )
+    return tuple(rows)
 
 
 Scored = TypeVar("Scored", Score, BaselineScore)
