@@ -31,7 +31,7 @@ from .tidy_columns import has_columns, read_csv
 class TidySteps:
     name = "tidy-steps"
     reads = "tidy form: steps.csv"
-    emits = ("step_seconds", "step_open")
+    emits = ("step_open", "step_seconds")
     absence = (
         ("step_seconds", "a step without an end was not finished when the file was written: unknown"),
         ("step_open", "every step that began has its end in the file"),
