@@ -7,6 +7,7 @@ with it a read issue says so. Everything is decided by (file, record), never by 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +30,8 @@ SAME_VALUE = 0.05
 class SampleTable:
     """`sources` is the provenance of each series in the table's order, `table` has the columns ts, device, port,
     qualifier, metric, value, source (index into `sources`) and record (1-based line, 0: the series' own record);
-    `issues` tell what was left out and why."""
+    `rows_of` tells where in it the rows of (device, port, qualifier, metric) are, in time order; `issues` tell what was
+    left out and why."""
 
     def __init__(self, series: Sequence[Series], resolve_port: Callable[[str, str], str]) -> None:
         ordered = sorted(
@@ -40,6 +42,7 @@ class SampleTable:
         self._series = known
         self._ports = [resolve_port(one.device, one.port) for one in known]
         self.sources: tuple[Provenance, ...] = tuple(one.provenance for one in known)
+        self.rows_of: dict[tuple[str, str, str, str], slice] = {}
         self.table = self._build()
 
     def _build(self) -> pa.Table:
@@ -68,6 +71,8 @@ class SampleTable:
         self._note_repeats(index[rows[repeats]])
         rows = rows[~repeats]
         names = list(places)
+        starts = np.searchsorted(place_of[index[rows]], np.arange(len(names) + 1)).tolist()
+        self.rows_of = {name: slice(first, last) for name, (first, last) in zip(names, pairwise(starts), strict=True)}
 
         def column(part: int) -> pa.DictionaryArray:
             encoded = pa.array([name[part] for name in names], pa.string()).dictionary_encode()

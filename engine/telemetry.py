@@ -46,6 +46,10 @@ class Telemetry:
         built = SampleTable(series, resolve_port)
         self.sources = built.sources
         self.issues: tuple[ReadIssue, ...] = tuple(built.issues)
+        # Single lines are cut from the columns: a query would scan all samples for each.
+        self._rows_of = built.rows_of
+        self._times: Floats = built.table["ts"].to_numpy()
+        self._values: Floats = built.table["value"].to_numpy()
         # One thread, one fixed reduction order: the same floats every time.
         self.connection: ibis.BaseBackend = ibis.duckdb.connect(threads=1)
         resting = {name: metric.kind for name, metric in METRICS.items() if metric.kind is not MetricKind.GAUGE}
@@ -74,12 +78,8 @@ class Telemetry:
 
         Empty when nothing was read.
         """
-        found = self.rows(
-            "SELECT ts, value FROM samples WHERE device = ? AND port = ? AND qualifier = ? AND metric = ? ORDER BY ts",
-            (device, port, qualifier, metric),
-        )
-        times = np.array([row[0] for row in found], dtype=np.float64)
-        values = np.array([row[1] for row in found], dtype=np.float64)
+        rows = self._rows_of.get((device, port, qualifier, metric), slice(0))
+        times, values = self._times[rows], self._values[rows]
         if METRICS[metric].kind is not MetricKind.COUNTER:
             return Line(times, values)
         deltas, spans = np.diff(values), np.diff(times)
