@@ -13,7 +13,7 @@ investigate: $(VENV)/installed
 	@$(BIN)/causeline report out/$(INCIDENT).json
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
