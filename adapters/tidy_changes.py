@@ -10,7 +10,7 @@ No standard; see `tidy_telemetry.py` for the form.
 |---------------|----------------------------------------------------------------------------------------------|
 | interface     | link_down or link_up by `state`, at device and port                                          |
 | route_change  | route_change                                                                                 |
-| config_commit | config_change                                                                                |
+| config_commit | hash_change where the summary speaks of ECMP, hashing or load balancing, else config_change  |
 | host_change   | firmware_load where the summary speaks of firmware or a NIC driver, else host_change         |
 | job_event     | job_change; `job` is the device of the event                                                 |
 | syslog        | log_line: kept to be read by people, nothing is concluded from it                            |
@@ -37,6 +37,7 @@ _KINDS = {
 }
 _LINK_STATES = {"down": EventKind.LINK_DOWN, "up": EventKind.LINK_UP}
 _FIRMWARE = re.compile(r"\bfirmware\b|\bnic driver\b", re.IGNORECASE)
+_HASHING = re.compile(r"\becmp\b|\bhash|\bload[ -]?balanc", re.IGNORECASE)
 _HEAD = re.compile(r'\{(?=[^\n]*"ts"\s*:)(?=[^\n]*"kind"\s*:)(?=[^\n]*"summary"\s*:)')
 
 
@@ -89,6 +90,8 @@ def _kind(change: dict[str, JsonValue]) -> EventKind | None:
         return _LINK_STATES.get(str(change.get("state")).lower())
     if written == "host_change" and _FIRMWARE.search(str(change.get("summary"))):
         return EventKind.FIRMWARE_LOAD
+    if written == "config_commit" and _HASHING.search(str(change.get("summary"))):
+        return EventKind.HASH_CHANGE
     return _KINDS.get(str(written))
 
 

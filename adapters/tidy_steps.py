@@ -9,10 +9,11 @@ No standard; see `tidy_telemetry.py` for the form.
 | column     | fact                                                                                        |
 |------------|---------------------------------------------------------------------------------------------|
 | job        | device of the series                                                                        |
-| start, end | step_seconds = end - start, stamped at the end; end blank: not finished, so no value yet    |
+| start, end | step_seconds = end - start, stamped at the end; end blank: step_open, stamped at the start   |
 | step       | not read: the times order the steps                                                         |
 
-A step without an end took at least as long as it was watched. That is no duration: the step gives no sample.
+A step without an end took at least as long as it was watched. That is no duration: only its begin is told. Of a job's
+steps only the last can be under way; an earlier one without an end is a gap in the log.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from ..engine.facts import Fact, ReadIssue, Series
 from .base import RawFile, Tally
@@ -29,8 +31,11 @@ from .tidy_columns import has_columns, read_csv
 class TidySteps:
     name = "tidy-steps"
     reads = "tidy form: steps.csv"
-    emits = ("step_seconds",)
-    absence = (("step_seconds", "a step without an end was not finished when the file was written: unknown"),)
+    emits = ("step_open", "step_seconds")
+    absence = (
+        ("step_seconds", "a step without an end was not finished when the file was written: unknown"),
+        ("step_open", "every step that began has its end in the file"),
+    )
 
     def matches(self, file: RawFile) -> bool:
         return has_columns(file, "job", "step", "start", "end")
@@ -49,21 +54,38 @@ class TidySteps:
             message = "start and end are no two times in order; the step is left out (a blank end: not finished)"
             tally.add("bad-step", f"line {line}", message)
         for code, name in enumerate(jobs):
-            rows = np.nonzero(is_named & ~is_wrong & is_written & (job == code))[0]
-            if len(rows) == 0:
-                continue
-            lines = columns.lines[rows].tolist()
-            yield Series(
-                name,
-                "",
-                "",
-                "step_seconds",
-                tuple(ends[rows].tolist()),
-                tuple(seconds[rows].tolist()),
-                file.provenance(self.name, f"lines {lines[0]}-{lines[-1]}"),
-                tuple(lines),
-            )
+            of_job = is_named & ~is_wrong & (job == code)
+            rows = np.nonzero(of_job & is_written)[0]
+            if len(rows):
+                yield self._series(file, name, "step_seconds", ends[rows], seconds[rows], columns.lines[rows])
+            begun = np.nonzero(of_job)[0]
+            latest = begun[np.argmax(starts[begun])] if len(begun) else None
+            if latest is not None and not is_written[latest]:
+                rows = np.array([latest])
+                yield self._series(file, name, "step_open", starts[rows], np.ones(1), columns.lines[rows])
         yield from tally.issues()
+
+    def _series(
+        self,
+        file: RawFile,
+        job: str,
+        metric: str,
+        times: npt.NDArray[np.float64],
+        values: npt.NDArray[np.float64],
+        lines: npt.NDArray[np.int64],
+    ) -> Series:
+        written = lines.tolist()
+        record = f"lines {written[0]}-{written[-1]}" if len(written) > 1 else f"line {written[0]}"
+        return Series(
+            job,
+            "",
+            "",
+            metric,
+            tuple(times.tolist()),
+            tuple(values.tolist()),
+            file.provenance(self.name, record),
+            tuple(written),
+        )
 
 
 ADAPTER = TidySteps()

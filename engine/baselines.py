@@ -165,9 +165,13 @@ def _strength(finding: SignFinding) -> float:
 
 def best_graded_causes(knowledge: KnowledgeBase) -> Mapping[str, str]:
     """The cause whose own place shows each sign most surely, by P(sign | cause); ties by id."""
-    best: dict[str, tuple[float, str]] = {}
+    best: dict[str, tuple[tuple[float, ...], str]] = {}
     for cause in sorted(knowledge.causes.values(), key=lambda cause: cause.id):
         for sign, link in cause.signs.items():
-            if link.effect == "raises" and link.at is not Relation.FABRIC and link.p > best.get(sign, (0.0, ""))[0]:
-                best[sign] = (link.p, cause.id)
+            if (
+                link.effect == "raises"
+                and link.at is not Relation.FABRIC
+                and link.by_level > best.get(sign, ((), ""))[0]
+            ):
+                best[sign] = (link.by_level, cause.id)
     return {sign: cause for sign, (_, cause) in best.items()}

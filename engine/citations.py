@@ -11,7 +11,7 @@ from .places import Places
 from .results import FactReference, Finding, Numbers
 from .rules import KnowledgeBase
 from .scope import Scope, ScopeKind
-from .symptom import Symptom
+from .symptom import Symptom, SymptomKind
 from .wording import clock, number, statement, timestamp
 
 
@@ -35,7 +35,8 @@ class Citations:
             numbers = Numbers(
                 observed=finding.observed, baseline=finding.baseline, limit=finding.limit, unit=finding.unit
             )
-            self._add(key, finding.state, statement(sign, finding, self.places), numbers, finding.records)
+            level = None if finding.levels is None else finding.levels.least
+            self._add(key, finding.state, statement(sign, finding, self.places), numbers, finding.records, level)
         return self._ids[key]
 
     def cite_symptom(self, symptom: Symptom) -> str:
@@ -43,16 +44,19 @@ class Citations:
         key = ("job_impact", Scope.of(ScopeKind.JOB, symptom.job))
         if key not in self._ids:
             self._ids[key] = f"E{len(self._ids) + 1}"
-            text = (
-                f"{symptom.job}: median step time {number(symptom.before_s)} s before, "
-                f"{number(symptom.after_s)} s after {clock(symptom.onset)} (+{100 * symptom.change:.0f} %)"
-            )
+            text = _symptom_words(symptom)
             numbers = Numbers(observed=symptom.after_s, baseline=symptom.before_s, limit=None, unit="s")
             self._add(key, "present", text, numbers, (symptom.record,))
         return self._ids[key]
 
     def _add(
-        self, key: tuple[str, Scope], state: str, text: str, numbers: Numbers, records: tuple[Provenance, ...]
+        self,
+        key: tuple[str, Scope],
+        state: str,
+        text: str,
+        numbers: Numbers,
+        records: tuple[Provenance, ...],
+        level: int | None = None,
     ) -> None:
         split = self.observed.split
         window = (timestamp(split.start if split.onset is None else split.onset), timestamp(split.end))
@@ -62,7 +66,7 @@ class Citations:
                 sign=key[0],
                 scope=str(key[1]),
                 state="present" if state == "present" else "absent",
-                level=None,
+                level=level,
                 statement=text,
                 numbers=numbers,
                 window=window,
@@ -78,3 +82,18 @@ class Citations:
             sha256=record.sha256,
             excerpt=self.excerpt(record.source, record.record),
         )
+
+
+def _symptom_words(symptom: Symptom) -> str:
+    before, after = number(symptom.before_s), number(symptom.after_s)
+    if symptom.kind is SymptomKind.STALL:
+        took = f"had not ended after {after} s" if symptom.is_open else f"took {after} s"
+        return (
+            f"{symptom.job}: the step begun at {clock(symptom.onset)} {took}, {number(symptom.change + 1)} times the "
+            f"median of the {symptom.steps[0]} steps before it, {before} s (a checkpoint or an evaluation may, too)"
+        )
+    measure = "mean" if symptom.kind is SymptomKind.INTERMITTENT else "median"
+    return (
+        f"{symptom.job}: {measure} step time {before} s before, {after} s after {clock(symptom.onset)} "
+        f"(+{100 * symptom.change:.0f} %; {symptom.steps[0]} steps before, {symptom.steps[1]} after)"
+    )

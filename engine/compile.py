@@ -7,45 +7,25 @@ included; what the mechanisms already induce is taken off, and only the excess b
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .findings import Findings, SignFinding
-from .network import Likelihood, Network, Node, NodeKind
+from .hypotheses import Hypothesis, all_hypotheses
+from .levels import seen_probability
+from .network import Level, Likelihood, Network, Node, NodeKind
 from .observed import Observed
-from .one_cause import Chain, MechanismNode, SignReach, ancestors, direct_link, own_leak
+from .one_cause import ByLevel, Chain, MechanismNode, SignReach, ancestors, direct_link, own_leak
 from .places import Places
-from .rules import Cause, KnowledgeBase, Mechanism, Relation, SignLink
+from .rules import KnowledgeBase, Mechanism, Relation, SignLink
 from .scope import Scope, ScopeKind
+from .timed_places import TimedPlaces
 
-SYMPTOM_LEAK = 0.02
-"""P(a step-time change this size without any catalogued cause) (judgement, DESIGN.md section 5)."""
-
-SYMPTOM_LEAK_SECONDS = 1800.0
-"""The window SYMPTOM_LEAK holds for: like the hazards it competes with, it grows with the window (judgement)."""
-SYMPTOM_LINK = 0.80
-"""P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
-
-HOLDING_DEPTH = 0.1
-"""Share of the deepest queue of a device from which another of its queues may also fill the buffer (judgement)."""
-SECONDS_PER_DAY = 86400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A cause at a place.
-
-    `prior` is P(present) before any finding, for the window.
-    """
-
-    cause: Cause
-    scope: Scope
-    prior: float
-
-    @property
-    def id(self) -> str:
-        return f"{self.cause.id}@{self.scope}"
+LEAK_SECONDS = 1800.0
+"""The window that P(symptom without any catalogued cause) and the leaks of mechanisms hold for (causal.md 2.1): they
+grow with the window, like the hazards they compete with."""
 
 
 @dataclass(slots=True)
@@ -81,45 +61,22 @@ class Compiler:
         self, knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings, spreads: bool
     ) -> None:
         self._spreads = spreads
-        self._deepest: dict[str, float] = {}
         self._knowledge = knowledge
         self._observed = observed
         self._places = places
         self._findings = findings
         self._mechanisms: dict[str, tuple[Mechanism, Scope]] = {}
         self._mechanism_links: dict[str, dict[str, float]] = defaultdict(dict)
-        self._sign_links: dict[str, dict[str, float]] = defaultdict(dict)
-        self._sign_leaks: dict[str, float] = {}
+        self._sign_links: dict[str, dict[str, ByLevel]] = defaultdict(dict)
+        self._sign_leaks: dict[str, ByLevel] = {}
         self._sign_found: dict[str, SignFinding] = {}
         self._inhibitors: dict[str, dict[str, float]] = defaultdict(dict)
         self._own_evidence: dict[str, float] = {}
-        self._cache: dict[tuple[object, ...], float] = {}
+        self._cache: dict[tuple[object, ...], ByLevel] = {}
 
-    def hypotheses(self) -> list[Hypothesis]:
-        """Every cause at every place where it may sit, with its prior for the window."""
+    def _in_window(self, leak: float) -> float:
         split = self._observed.split
-        days = (split.end - split.start) / SECONDS_PER_DAY
-        found = []
-        for cause in sorted(self._knowledge.causes.values(), key=lambda cause: cause.id):
-            if cause.status == "retired":
-                continue
-            scopes = [scope for scope in self._places.instances(cause.scope) if self._fits(cause, scope)]
-            for scope in scopes:
-                found.append(Hypothesis(cause, scope, self._prior(cause, len(scopes), days)))
-        return found
-
-    def _fits(self, cause: Cause, scope: Scope) -> bool:
-        if cause.ports == "any":
-            return True
-        facing = [self._observed.topology.is_host_facing(*end) for end in self._places.ports(scope)]
-        return any(facing) is (cause.ports == "host_facing")
-
-    def _prior(self, cause: Cause, places: int, days: float) -> float:
-        if cause.prevalence is not None:
-            return cause.prevalence.p
-        assert cause.hazard is not None
-        entities = places if cause.hazard.per is cause.scope else len(self._places.instances(cause.hazard.per)) or 1
-        return min(cause.hazard.rate * days * entities / places, 0.5)
+        return -math.expm1((split.end - split.start) / LEAK_SECONDS * math.log1p(-leak))
 
     def chain(self, hypothesis: Hypothesis) -> Chain:
         """Mechanisms and read signs that a hypothesis reaches, apart from pausing that spreads upstream (that is other
@@ -156,18 +113,18 @@ class Compiler:
         return Chain(nodes, tuple(self._reaches(hypothesis, ordered)))
 
     def _reaches(self, hypothesis: Hypothesis, mechanisms: list[tuple[Mechanism, Scope]]) -> Iterable[SignReach]:
-        through: dict[tuple[str, Scope], dict[str, float]] = defaultdict(dict)
+        through: dict[tuple[str, Scope], dict[str, ByLevel]] = defaultdict(dict)
         for mechanism, scope in mechanisms:
             for sign, link in sorted(mechanism.signs.items()):
                 for target in self._places.related(scope, link.at):
-                    through[(sign, target)][mechanism_id(mechanism, scope)] = link.p
+                    through[(sign, target)][mechanism_id(mechanism, scope)] = link.by_level
         cells: dict[tuple[str, Scope], SignLink] = {}
         for sign, cell in sorted(hypothesis.cause.signs.items()):
             for target in self._places.related(hypothesis.scope, cell.at):
                 cells[(sign, target)] = cell
         for sign, target in sorted({*through, *cells}):
             if self._findings.get(sign, target) is not None and self._knowledge.signs[sign].scope is target.kind:
-                leak = self._knowledge.signs[sign].leak.p
+                leak = self._knowledge.signs[sign].leak.by_level
                 yield SignReach(
                     f"{sign}@{target}",
                     sign,
@@ -179,7 +136,10 @@ class Compiler:
 
     def build(self) -> Compiled:
         """The whole network, nodes in topological order."""
-        hypotheses = {hypothesis.id: hypothesis for hypothesis in self.hypotheses()}
+        hypotheses = {
+            hypothesis.id: hypothesis
+            for hypothesis in all_hypotheses(self._knowledge, self._observed, self._places, self._findings)
+        }
         chains = {node: self.chain(hypothesis) for node, hypothesis in hypotheses.items()}
         for node, hypothesis in hypotheses.items():
             self._add_links(node, hypothesis, chains[node])
@@ -216,11 +176,12 @@ class Compiler:
             key = (hypothesis.cause.id, reach.cell is None, tuple(m.cause_link for m in relevant), *leak_key)
             if leak_key not in self._cache:
                 self._cache[leak_key] = own_leak(reach, relevant)
-            self._sign_leaks[reach.id] = min(self._sign_leaks.get(reach.id, 1.0), self._cache[leak_key])
+            own = self._cache[leak_key]
+            self._sign_leaks[reach.id] = tuple(map(min, self._sign_leaks.get(reach.id, own), own))
             self._sign_links[reach.id].update(reach.through)
             if key not in self._cache:
                 self._cache[key] = direct_link(reach, relevant)
-            if direct := self._cache[key]:
+            if any(direct := self._cache[key]):
                 self._sign_links[reach.id][node] = direct
             if reach.cell is not None and reach.cell.effect != "raises":
                 self._lower(node, hypothesis, reach, finding)
@@ -232,15 +193,14 @@ class Compiler:
         alone.
         """
         assert reach.cell is not None
-        p, leak = reach.cell.p, reach.leak
+        p, leak = reach.cell.by_level, reach.leak
         is_local = self._places.block(reach.scope) == self._places.block(hypothesis.scope)
-        if reach.cell.effect == "suppresses" and is_local and leak > 0:
-            self._inhibitors[reach.id][node] = 1 - p / leak
+        if reach.cell.effect == "suppresses" and is_local and leak[0] > 0:
+            self._inhibitors[reach.id][node] = 1 - p[0] / leak[0]
             return
-        seen = finding.likelihood
-        innocent = 0.0 if seen is None else seen.on * leak + seen.off * (1 - leak)
-        if seen is not None and innocent > 0:
-            ratio = (seen.on * p + seen.off * (1 - p)) / innocent
+        seen = finding.likelihood(len(leak))
+        if seen is not None and (innocent := seen_probability(seen, leak)) > 0:
+            ratio = seen_probability(seen, p) / innocent
             self._own_evidence[node] = self._own_evidence.get(node, 1.0) * ratio
 
     def _spread_upstream(self) -> None:
@@ -257,7 +217,7 @@ class Compiler:
             node = waiting.pop(0)
             mechanism, scope = self._mechanisms[node]
             for name, drive in sorted(mechanism.drives.items()):
-                if drive.at is not Relation.PAUSED_UPSTREAM or not self._can_hold(scope):
+                if drive.at is not Relation.PAUSED_UPSTREAM or not self._places.can_hold(scope):
                     continue
                 for target in self._places.related(scope, drive.at):
                     if scope in in_cycle and in_cycle[scope] == in_cycle.get(target):
@@ -265,20 +225,6 @@ class Compiler:
                     child, made = self._reach_mechanism(self._knowledge.mechanisms[name], target)
                     self._mechanism_links[child][node] = drive.p
                     waiting.extend(made)
-
-    def _can_hold(self, queue: Scope) -> bool:
-        """Whether a queue may be why its device pauses others: it is paused itself, or among the deepest of the device.
-        A queue nobody measured may."""
-        if queue in self._observed.pause_graph.paused:
-            return True
-        peaks = self._observed.signals("queue_peak_bytes")
-        own = peaks.get((queue.parts[0], queue.parts[1], queue.parts[2]))
-        if own is None or own["after_max"] is None:
-            return True
-        if queue.device not in self._deepest:
-            depths = [signal["after_max"] or 0.0 for key, signal in peaks.items() if key[0] == queue.device]
-            self._deepest[queue.device] = max(depths)
-        return own["after_max"] >= HOLDING_DEPTH * self._deepest[queue.device]
 
     def _reach_mechanism(self, mechanism: Mechanism, scope: Scope) -> tuple[str, list[str]]:
         """The node of a mechanism at a place, made with its signs and what it drives there if need be; and the nodes
@@ -300,18 +246,20 @@ class Compiler:
                 if finding is not None and self._knowledge.signs[sign].scope is target.kind:
                     reach = f"{sign}@{target}"
                     self._sign_found[reach] = finding
-                    self._sign_links[reach][node] = link.p
-                    self._sign_leaks.setdefault(reach, self._knowledge.signs[sign].leak.p)
+                    self._sign_links[reach][node] = link.by_level
+                    self._sign_leaks.setdefault(reach, self._knowledge.signs[sign].leak.by_level)
         return node, made
 
     def _add_symptom(self, hypotheses: Mapping[str, Hypothesis]) -> str | None:
         if self._observed.job is None or self._observed.split.onset is None:
             return None
+        leak = self._observed.unexplained
         symptom = f"symptom@{Scope.of(ScopeKind.JOB, self._observed.job)}"
-        split = self._observed.split
-        self._sign_leaks[symptom] = 1 - (1 - SYMPTOM_LEAK) ** ((split.end - split.start) / SYMPTOM_LEAK_SECONDS)
+        self._sign_leaks[symptom] = (self._in_window(leak),)
+        timed = TimedPlaces(self._observed, self._places)
         for node, hypothesis in hypotheses.items():
-            self._sign_links[symptom][node] = hypothesis.cause.symptom.p if hypothesis.cause.symptom else SYMPTOM_LINK
+            if hypothesis.touches_job:
+                self._sign_links[symptom][node] = (timed.symptom_link(hypothesis.cause, hypothesis.scope),)
         return symptom
 
     def _triggers(self, hypotheses: Mapping[str, Hypothesis]) -> dict[str, dict[str, float]]:
@@ -346,19 +294,24 @@ class Compiler:
                     node,
                     NodeKind.MECHANISM,
                     places[node],
-                    mechanism.leak.p,
+                    self._in_window(mechanism.leak.p),
                     tuple(sorted(self._mechanism_links[node].items())),
                 )
             )
         evidence = {node: Likelihood(1.0, ratio) for node, ratio in sorted(self._own_evidence.items())}
         for node, leak in self._sign_leaks.items():
-            links = tuple(sorted(self._sign_links[node].items()))
+            links = sorted(self._sign_links[node].items())
             blocks = {places[parent] for parent, _ in links} | {places[parent] for parent in self._inhibitors[node]}
             if not blocks:
                 continue
             place = blocks.pop() if len(blocks) == 1 else None
-            nodes.append(Node(node, NodeKind.SIGN, place, leak, links, tuple(sorted(self._inhibitors[node].items()))))
-            likelihood = Likelihood(0.0, 1.0) if node == symptom else self._sign_found[node].likelihood
+            first, *higher = (
+                Level(at_least, tuple((parent, by_level[level]) for parent, by_level in links))
+                for level, at_least in enumerate(leak)
+            )
+            inhibitors = tuple(sorted(self._inhibitors[node].items()))
+            nodes.append(Node(node, NodeKind.SIGN, place, first.leak, first.links, inhibitors, tuple(higher)))
+            likelihood = Likelihood(0.0, 1.0) if node == symptom else self._sign_found[node].likelihood(len(leak))
             if likelihood is not None:
                 evidence[node] = likelihood
         return Network(_sorted_topologically(nodes), evidence, symptom)

@@ -7,7 +7,7 @@ A single bad file is the adapters' to tell. Nothing is decided by these issues; 
 from __future__ import annotations
 
 from .facts import IssueLevel, ReadIssue
-from .symptom import LEAST_STEPS
+from .symptom import FEWEST_STEPS
 from .telemetry import Telemetry
 from .topology import Topology
 from .wording import timestamp
@@ -35,7 +35,7 @@ def steps_in(telemetry: Telemetry, job: str | None, window: tuple[float, float])
 
 def has_enough_steps(telemetry: Telemetry, job: str | None, window: tuple[float, float]) -> bool:
     """Whether a change of step time could have been seen at all."""
-    return steps_in(telemetry, job, window) >= 2 * LEAST_STEPS
+    return steps_in(telemetry, job, window) >= FEWEST_STEPS
 
 
 def _without_links(topology: Topology) -> tuple[ReadIssue, ...]:
@@ -61,7 +61,7 @@ def _without_steps(telemetry: Telemetry, job: str | None, window: tuple[float, f
         message = f"no step time of {whose} was read, so whether it slowed is unknown; add its step log as JSON lines"
         return (ReadIssue(WHOLE_BUNDLE, "", IssueLevel.WARNING, "no-steps", message),)
     message = (
-        f"{steps_in(telemetry, job, window)} of {total} step times of {whose} lie in the window, {2 * LEAST_STEPS} are "
+        f"{steps_in(telemetry, job, window)} of {total} step times of {whose} lie in the window, {FEWEST_STEPS} are "
         f"needed to see a change (they run from {timestamp(first)} to {timestamp(last)}); check window and time zone"
     )
     return (ReadIssue(telemetry.sources[source].source, "", IssueLevel.WARNING, "too-few-steps", message),)

@@ -119,6 +119,7 @@ class EventKind(StrEnum):
     GPU_XID = "gpu_xid"
     JOB_CHANGE = "job_change"
     ROUTE_CHANGE = "route_change"
+    HASH_CHANGE = "hash_change"
     HOST_CHANGE = "host_change"
     LOG_LINE = "log_line"
 

@@ -21,13 +21,22 @@ def time_coverage(share: float | None) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelReading:
+    """The levels of a sign, from 0, that a reading leaves open: from `least` to `most`."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class SignFinding:
     """`coverage` is the share of the places and of the time after the onset that was read, 0 to 1; it weakens an
     absence.
 
     `observed`, `baseline`, `limit` are in `unit`, None where there is none. `words` fill further placeholders of the
-    sign's statement. `spot` names the place inside the scope that decided (`leaf-07 Et12` of a link), "" when the
-    scope says it all.
+    sign's statement. `levels`: what was read of a sign with levels; present is level 1 or above, and None leaves open
+    which. `spot` names the place inside the scope that decided (`leaf-07 Et12` of a link), "" when the scope says it
+    all.
     """
 
     sign: str
@@ -42,18 +51,18 @@ class SignFinding:
     words: Mapping[str, str] = field(default_factory=dict)
     spot: str = ""
     at: float | None = None
+    levels: LevelReading | None = None
 
-    @property
-    def likelihood(self) -> Likelihood | None:
-        """Virtual evidence on the sign's node; None when unknown.
+    def likelihood(self, top: int = 1) -> Likelihood | None:
+        """Virtual evidence on the node of a sign whose highest level is `top`; None when unknown.
 
-        An absence read at half the places leaves half the chance of a miss.
+        An absence read at half the places leaves half the chance of a miss, and so do the levels above those seen.
         """
-        if self.state == "present":
-            return Likelihood(0.0, 1.0)
-        if self.state == "absent":
-            return Likelihood(1.0, 1.0 - self.coverage)
-        return None
+        if self.state == "unknown":
+            return None
+        seen = self.levels or (LevelReading(1, top) if self.state == "present" else LevelReading(0, 0))
+        chances = (0.0 if k < seen.least else 1.0 if k <= seen.most else 1.0 - self.coverage for k in range(1 + top))
+        return Likelihood.of(tuple(chances))
 
 
 class Findings:

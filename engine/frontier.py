@@ -20,6 +20,7 @@ import numpy as np
 from .errors import InferenceError
 from .frontier_blocks import BlockShape, NodeShape, RaisedShape, Table, sum_blocks
 from .frontier_plan import Plan, Step, plan_sweep
+from .levels import steps_of
 from .network import Likelihood, Network, NodeKind
 
 _LABELS = string.ascii_letters[:-1]  # einsum labels of bits: at most 16 before a step and 16 fresh
@@ -50,8 +51,8 @@ class Explains:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Weight of each pattern of the named bits (axes in that order, index 1 is on), scaled to a largest value of 1;
-    `log_scale` is log10 of what was divided out. Everything else is summed."""
+    """Weight of each pattern of the named bits (axes in that order, index is the level, 1 is on), scaled to a largest
+    value of 1; `log_scale` is log10 of what was divided out. Everything else is summed."""
 
     bits: tuple[str, ...]
     weights: Table
@@ -87,9 +88,10 @@ def symptom_shares(network: Network, posterior: Posterior | None = None) -> Expl
     looked at. Raises InferenceError without a symptom, for a symptom with inhibitors and for a link or leak of 1.
     """
     symptom = next((node for node in network.nodes if node.id == network.symptom), None)
-    if symptom is None or symptom.kind is not NodeKind.SIGN or symptom.inhibitors:
+    if symptom is None or symptom.kind is not NodeKind.SIGN or symptom.inhibitors or symptom.higher:
         raise InferenceError(
-            f"The symptom is {network.symptom}, expected a sign without inhibitors.", "Name one, or ask without shares."
+            f"The symptom is {network.symptom}, expected a sign without inhibitors or levels.",
+            "Name one, or ask without shares.",
         )
     certain = [source for source, p in ((symptom.id, symptom.leak), *symptom.links) if p >= 1.0]
     if certain:
@@ -218,7 +220,7 @@ class Sweep:
 
     def _backward(self) -> list[Table]:
         if len(self._after) < len(self._axes):
-            table = np.ones((2,) * self.final.ndim)
+            table = np.ones(self.final.shape)
             after: list[Table] = []
             for axes, tables in zip(reversed(self._axes), reversed(self._tables), strict=True):
                 after.append(table)
@@ -271,25 +273,28 @@ def _shape(plan: Plan, step: Step) -> tuple[BlockShape, tuple[float, ...]]:
 
     def shaped(name: str, seen: Likelihood) -> NodeShape:
         node = plan.nodes[name]
-        links = [(axis[parent], p) for parent, p in node.links if parent in axis]
-        if name in pressure:  # the links of all other parents
-            links.append((pressure[name], 1.0))
-        inhibitors = [(axis[parent], k) for parent, k in node.inhibitors]
-        numbers.extend((node.leak, seen.off, seen.on, *(p for _, p in links), *(k for _, k in inhibitors)))
-        return NodeShape(tuple(place for place, _ in links), tuple(place for place, _ in inhibitors))
+        felt = (1.0,) if name in pressure else ()  # the links of all other parents
+        numbers.extend(seen.by_level)
+        for own in steps_of(node):
+            numbers.extend((own.leak, *(p for parent, p in own.links if parent in axis), *felt))
+        links = [axis[parent] for parent, _ in node.links if parent in axis]
+        numbers.extend(k for _, k in node.inhibitors)
+        inhibitors = tuple(axis[parent] for parent, _ in node.inhibitors)
+        return NodeShape((*links, *(pressure[name] for _ in felt)), inhibitors, node.top)
 
     hidden = tuple(shaped(name, plan.weight.get(name, _CERTAIN)) for name in block.hidden)
     signs = tuple(shaped(name, plan.likelihood[name]) for name in block.signs)
     raised: list[RaisedShape] = []
     ends: list[float] = []
     for bit, links in zip(block.raises, block.raised_by, strict=True):
-        numbers.extend(p for _, p in links)
+        numbers.extend(steps[level] for level in range(bit.top) for _, steps in links)
         closing = plan.likelihood[bit.node] if bit.kind == "sign" and bit in step.closes else None
         if bit in step.opens:
-            ends.append(plan.nodes[bit.node].leak if bit.kind == "sign" else 0.0)
+            ends.extend([own.leak for own in steps_of(plan.nodes[bit.node])] if bit.kind == "sign" else [0.0])
         if closing is not None:
-            ends.extend((closing.off, closing.on))
-        raised.append(RaisedShape(tuple(axis[parent] for parent, _ in links), bit in step.opens, closing is not None))
+            ends.extend(closing.by_level)
+        parents = tuple(axis[parent] for parent, _ in links)
+        raised.append(RaisedShape(parents, bit in step.opens, closing is not None, bit.top))
     written = tuple(axis[bit.node] - len(block.reads) for bit in block.writes)
     return BlockShape(len(block.reads), hidden, signs, tuple(raised), written), (*numbers, *ends)
 
@@ -301,7 +306,7 @@ def _impossible(plan: Plan, step: Step) -> InferenceError:
     told = [
         f"{name} is {'present' if seen[name].off == 0.0 else 'absent'}"
         for name in sorted(here)
-        if name in seen and 0.0 in (seen[name].off, seen[name].on)
+        if name in seen and 0.0 in seen[name].by_level
     ]
     what = ", ".join(told) or "see the signs there"
     return InferenceError(

@@ -7,6 +7,7 @@ P(off), so that a prior of 1e-9 keeps its digits.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,27 +22,30 @@ _BATCH_FLOATS = 2**21  # 16 MB for the joint tables of one batch; judgement
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """The axes of a node's parents. Its numbers: leak, likelihood off and on, then a number a link and an inhibitor."""
+    """The axes of a node's parents, and its highest level. Its numbers: a likelihood a level from 0 on, then for each
+    step (`levels.steps_of`) its leak and a number a link, then one an inhibitor."""
 
     links: tuple[int, ...]
     inhibitors: tuple[int, ...]
+    top: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class RaisedShape:
     """A shared sign or pressure that the block may turn on, and whether the block is the first or last to touch it.
-    Its numbers: one a link; later, after those of all nodes and links, its leak if it opens, its likelihood if it
-    closes."""
+    Its numbers: for each step one a link; later, after those of all nodes and links, the steps' leaks if it opens, a
+    likelihood a level if it closes."""
 
     links: tuple[int, ...]
     opens: bool
     closes: bool
+    top: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class BlockShape:
-    """Axes, all of length 2: the bits read, then the hidden nodes in topological order, then the raised bits.
-    `written` are the positions of the hidden nodes whose state other blocks read, ascending."""
+    """Axes: the bits read, then the hidden nodes in topological order, both of length 2, then the raised bits, one
+    index a level. `written` are the positions of the hidden nodes whose state other blocks read, ascending."""
 
     reads: int
     hidden: tuple[NodeShape, ...]
@@ -53,13 +57,17 @@ class BlockShape:
     def axes(self) -> int:
         return self.reads + len(self.hidden) + len(self.raised)
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        return (2,) * (self.reads + len(self.hidden)) + tuple(1 + bit.top for bit in self.raised)
+
 
 @dataclass(frozen=True, slots=True)
 class BlockTables:
     """Tables of a block. `total` has the axes of a step: bits read, states written, then for each raised bit its value
     before, unless the block opens it, and after, unless it closes it. `with_on` is the part with each hidden node on,
-    stacked; in it and wherever a table is said to be by pattern, each raised bit has one axis: whether the block turns
-    it on. Two to the bits instead of four, and nodes are many."""
+    stacked; in it and wherever a table is said to be by pattern, each raised bit has one axis: how far the block
+    turns it on. Two to the bits instead of four, and nodes are many."""
 
     shape: BlockShape
     numbers: tuple[float, ...]
@@ -105,7 +113,7 @@ def sum_blocks(blocks: Iterable[tuple[BlockShape, tuple[float, ...]]]) -> list[B
         positions[shape][numbers].append(position)
     summed: dict[int, BlockTables] = {}
     for shape, rows in positions.items():
-        batch = max(1, _BATCH_FLOATS >> shape.axes)
+        batch = max(1, _BATCH_FLOATS // math.prod(shape.lengths))
         every = list(rows)
         for start in range(0, len(every), batch):
             for tables in _sum_batch(shape, every[start : start + batch]):
@@ -131,34 +139,48 @@ def _joint(shape: BlockShape, numbers: Iterator[Table]) -> Table:
     row a block. Takes the numbers of nodes and links."""
     joint: Table = np.ones((1,) * (1 + shape.axes))
     for position, node in enumerate(shape.hidden):
-        on, off = _weighed_node(node, numbers, shape.axes)
-        joint = joint * np.concatenate([off, on], axis=1 + shape.reads + position)
+        joint = joint * np.concatenate(_weighed_node(node, numbers, shape.axes), axis=1 + shape.reads + position)
     for sign in shape.signs:
-        on, off = _weighed_node(sign, numbers, shape.axes)
-        joint = joint * (off + on)
+        joint = joint * sum(_weighed_node(sign, numbers, shape.axes))
     for position, bit in enumerate(shape.raised):
-        never = np.zeros((1,) * (1 + shape.axes))
-        on, off = _noisy_or(never, never + 1.0, bit.links, numbers)
-        joint = joint * np.concatenate([off, on], axis=1 + shape.reads + len(shape.hidden) + position)
-    return np.broadcast_to(joint, (len(joint),) + (2,) * shape.axes)
+        steps = [_noisy_or(np.zeros((1,) * (1 + shape.axes)), bit.links, numbers) for _ in range(bit.top)]
+        joint = joint * np.concatenate(_by_level(steps), axis=1 + shape.reads + len(shape.hidden) + position)
+    return np.broadcast_to(joint, (len(joint), *shape.lengths))
 
 
-def _weighed_node(node: NodeShape, numbers: Iterator[Table], axes: int) -> tuple[Table, Table]:
-    """P(on) and P(off) over the states of the parents, times the likelihood of what was seen of the node."""
-    leak, seen_off, seen_on = (next(numbers).reshape((-1,) + (1,) * axes) for _ in range(3))
-    on, off = _noisy_or(leak, 1.0 - leak, node.links, numbers)
+def _weighed_node(node: NodeShape, numbers: Iterator[Table], axes: int) -> list[Table]:
+    """P(level) over the states of the parents, from level 0 (off) on, each times the likelihood of what was seen."""
+
+    def column() -> Table:
+        return next(numbers).reshape((-1,) + (1,) * axes)
+
+    seen = [column() for _ in range(1 + node.top)]
+    off, *on = _by_level([_noisy_or(column(), node.links, numbers) for _ in range(node.top)])
     for axis in node.inhibitors:
-        acts = next(numbers).reshape((-1,) + (1,) * axes) * _where_on(axis, axes)
-        on, off = on * (1.0 - acts), off + on * acts
-    return on * seen_on, off * seen_off
+        acts = column() * _where_on(axis, axes)
+        off = off + sum(on) * acts
+        on = [part * (1.0 - acts) for part in on]
+    return [part * likelihood for part, likelihood in zip((off, *on), seen, strict=True)]
 
 
-def _noisy_or(on: Table, off: Table, links: tuple[int, ...], numbers: Iterator[Table]) -> tuple[Table, Table]:
-    axes = on.ndim - 1
+def _noisy_or(leak: Table, links: tuple[int, ...], numbers: Iterator[Table]) -> tuple[Table, Table]:
+    """P(on) and P(off)."""
+    axes = leak.ndim - 1
+    on, off = leak, 1.0 - leak
     for axis in links:
         acts = next(numbers).reshape((-1,) + (1,) * axes) * _where_on(axis, axes)
         on, off = on + off * acts, off * (1.0 - acts)
     return on, off
+
+
+def _by_level(steps: Sequence[tuple[Table, Table]]) -> list[Table]:
+    """P(level) from level 0 on, given for each level P(at it) and P(below it) when it is at most that."""
+    found: list[Table] = []
+    at_most: Table | float = 1.0
+    for on, off in reversed(steps):
+        found.append(at_most * on)
+        at_most = at_most * off
+    return [np.asarray(at_most), *reversed(found)]
 
 
 def _where_on(axis: int, axes: int) -> Table:
@@ -185,15 +207,16 @@ def _summed(shape: BlockShape, joint: Table) -> Table:
 
 
 def _transition(bit: RaisedShape, numbers: Iterator[Table], rows: int) -> Table:
-    """From "this block turns it on" (axis 1, after the rows) to the bit's value before and after, as far as those stay
-    open."""
-    table = np.zeros((rows, 2, 2, 2))
-    table[:, 0, 0, 0] = table[:, 0, 1, 1] = table[:, 1, 0, 1] = table[:, 1, 1, 1] = 1.0
+    """From "this block turns it on so far" (axis 1, after the rows) to the bit's value before and after, as far as
+    those stay open: the higher of the two."""
+    level = np.arange(1 + bit.top)
+    highest = np.maximum(level[:, None], level)[:, :, None] == level
+    table = np.repeat(highest[None].astype(np.float64), rows, axis=0)
     if bit.opens:
-        leak = next(numbers)[:, None, None]
-        table = (1.0 - leak) * table[:, :, 0] + leak * table[:, :, 1]
+        leaks = [next(numbers) for _ in range(bit.top)]
+        before = np.stack(_by_level([(leak, 1.0 - leak) for leak in leaks]), axis=1)
+        table = sum(before[:, k, None, None] * table[:, :, k] for k in level)
     if bit.closes:
         by_row = (-1,) + (1,) * (table.ndim - 2)
-        off, on = next(numbers).reshape(by_row), next(numbers).reshape(by_row)
-        table = off * table[..., 0] + on * table[..., 1]
+        table = sum(next(numbers).reshape(by_row) * table[..., k] for k in level)
     return table

@@ -12,12 +12,14 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import networkx as nx
 
-from .errors import InferenceError, TooManyOpenBits
+from .errors import TooManyOpenBits
+from .frontier_input import absorb_evidence, canonical
+from .levels import steps_of
 from .network import Likelihood, Network, Node, NodeKind
 
 WIDTH_LIMIT = 16  # bits open at once: 65,536 states a step (DESIGN.md section 5)
@@ -28,11 +30,15 @@ BlockKey = tuple[str, str]  # a place, and one of its nodes where the place was 
 
 
 class Bit(NamedTuple):
-    """A binary quantity that several blocks touch: a shared sign, the state of a hidden node, or the pressure on a node
-    from elsewhere. A tuple because sweeps over 100,000 ports hash millions of them."""
+    """What several blocks touch: a shared sign, the state of a hidden node, or the pressure on a node from elsewhere.
+    A tuple because sweeps over 100,000 ports hash millions of them.
+
+    `top` is its highest level; only a sign has more than off and on.
+    """
 
     kind: Literal["pressure", "sign", "state"]
     node: str
+    top: int = 1
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.node}"
@@ -41,7 +47,8 @@ class Bit(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Block:
     """Nodes summed together. Bits: `reads` are set by other blocks, `writes` are states of its own hidden nodes, in
-    their order, `raises` are signs and pressures that its hidden nodes turn on by the links of `raised_by`."""
+    their order, `raises` are signs and pressures that its hidden nodes turn on by the links of `raised_by`: a parent
+    with one step (`levels.steps_of`) a level."""
 
     place: str
     hidden: tuple[str, ...]
@@ -49,7 +56,7 @@ class Block:
     reads: tuple[Bit, ...]
     writes: tuple[Bit, ...]
     raises: tuple[Bit, ...]
-    raised_by: tuple[tuple[tuple[str, float], ...], ...]
+    raised_by: tuple[tuple[tuple[str, tuple[float, ...]], ...], ...]
 
     @property
     def name(self) -> str:
@@ -62,7 +69,8 @@ class Block:
 
     @property
     def oversize(self) -> bool:
-        axes = len(self.hidden) + len(self.reads) + 2 * len(self.raises)  # a raised bit has a before and an after
+        raised = math.ceil(sum(math.log2(1 + bit.top) for bit in self.raises))
+        axes = len(self.hidden) + len(self.reads) + 2 * raised  # a raised bit has a before and an after
         return len(self.hidden) > HIDDEN_LIMIT or (len(self.hidden) + len(self.signs) > 1 and axes > BLOCK_AXES_LIMIT)
 
 
@@ -98,13 +106,11 @@ def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
     Raises InferenceError for a network that is not one (unknown parent, parent after its child, number outside 0..1,
     inhibitor on a shared sign) and when more than 16 bits are open at once.
     """
-    nodes = _canonical(network)
-    weight, likelihood, log_constant = _absorb_evidence(nodes, network.evidence, frozenset(open_to_the_end))
+    nodes = canonical(network)
+    weight, likelihood, log_constant = absorb_evidence(nodes, network.evidence, frozenset(open_to_the_end))
     blocks = _blocks(nodes, likelihood, frozenset(open_to_the_end))
     steps = _order(blocks, frozenset(open_to_the_end))
-    width, widest = max(
-        ((len(step.before) + len(step.opens), -position) for position, step in enumerate(steps)), default=(0, 0)
-    )
+    width, widest = max(((_width(step), -position) for position, step in enumerate(steps)), default=(0, 0))
     if width > WIDTH_LIMIT:
         step = steps[-widest]
         names = ", ".join(str(bit) for bit in sorted({*step.before, *step.opens}))
@@ -116,98 +122,9 @@ def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
     return Plan(nodes, weight, likelihood, log_constant, steps, width, block_of)
 
 
-def _canonical(network: Network) -> dict[str, Node]:
-    """The nodes by depth and id, so that the order in which facts arrived cannot reach a sum."""
-    depth: dict[str, int] = {}
-    kinds: dict[str, NodeKind] = {}
-    for node in network.nodes:
-        parents = [parent for parent, _ in (*node.links, *node.inhibitors)]
-        if node.id in depth:
-            raise InferenceError(
-                f"Node {node.id} is there twice.", "Give each hypothesis, mechanism and sign its own id."
-            )
-        for parent in parents:
-            if parent not in depth:
-                raise InferenceError(
-                    f"{parent}, a parent of {node.id}, is unknown or comes after it.", "List parents first."
-                )
-            if kinds[parent] is NodeKind.SIGN:
-                raise InferenceError(f"Sign {parent} drives {node.id}; signs drive nothing.", "Make it a mechanism.")
-        for number in (node.leak, *(p for _, p in node.links), *(k for _, k in node.inhibitors)):
-            if not 0.0 <= number <= 1.0:
-                raise InferenceError(
-                    f"{node.id} holds {number}, expected a probability.", "Correct the leak or the link."
-                )
-        if node.place is None and node.kind is NodeKind.SIGN and node.inhibitors:
-            raise InferenceError(
-                f"Shared sign {node.id} has inhibitors ({', '.join(cause for cause, _ in node.inhibitors)}).",
-                "Inhibit a mechanism at the cause's place and let that drive the sign.",
-            )
-        depth[node.id] = 1 + max((depth[parent] for parent in parents), default=0)
-        kinds[node.id] = node.kind
-    ordered = sorted(network.nodes, key=lambda node: (depth[node.id], node.id))
-    return {node.id: _in_order(node) for node in ordered}
-
-
-def _in_order(node: Node) -> Node:
-    """The node with its parents by id, without those that never act."""
-    links = tuple(sorted(link for link in node.links if link[1] > 0.0))
-    inhibitors = tuple(sorted(inhibitor for inhibitor in node.inhibitors if inhibitor[1] > 0.0))
-    if links == node.links and inhibitors == node.inhibitors:
-        return node
-    return replace(node, links=links, inhibitors=inhibitors)
-
-
-def _absorb_evidence(
-    nodes: Mapping[str, Node], evidence: Mapping[str, Likelihood], open_to_the_end: frozenset[str]
-) -> tuple[dict[str, Likelihood], dict[str, Likelihood], float]:
-    """Weights of hidden nodes, likelihoods of the signs left, and the logarithm of what was taken out.
-
-    Likelihoods are scaled to a largest value of 1 so that many small ones cannot underflow a block. A sign without
-    information is dropped; a shared sign that is surely off multiplies each parent's weight by 1 - p.
-    """
-    weight: dict[str, Likelihood] = {}
-    likelihood: dict[str, Likelihood] = {}
-    log_constant = 0.0
-    for name in sorted(evidence):
-        seen = evidence[name]
-        if name not in nodes:
-            raise InferenceError(
-                f"There is evidence on {name}, which is no node.", "Add the node or drop the evidence."
-            )
-        top = max(seen.off, seen.on)
-        if not (min(seen.off, seen.on) >= 0.0 and 0.0 < top < math.inf):
-            raise InferenceError(
-                f"Evidence on {name} is ({seen.off}, {seen.on}).", "Expected two numbers >= 0, not both 0."
-            )
-        log_constant += math.log(top)
-        scaled = Likelihood(seen.off / top, seen.on / top)
-        if nodes[name].kind is not NodeKind.SIGN:
-            weight[name] = scaled
-        elif scaled.off != scaled.on:
-            likelihood[name] = scaled
-    for name, seen in list(likelihood.items()):
-        node = nodes[name]
-        off_chance = 1.0 if node.inhibitors else 1.0 - node.leak
-        chance = seen.off * off_chance + seen.on * (1.0 if node.links else node.leak)
-        if chance == 0.0:
-            how = "present though nothing can turn it on" if seen.off == 0.0 else "absent though it is always on"
-            raise InferenceError(
-                f"The evidence is impossible: {name} is {how}.", "Give it a leak, or correct the sign."
-            )
-        if not node.links and node.place is None and name not in open_to_the_end:
-            del likelihood[name]
-            log_constant += math.log(chance)
-    for name in [name for name, seen in likelihood.items() if nodes[name].place is None and seen.on == 0.0]:
-        if name in open_to_the_end:
-            continue
-        node = nodes[name]
-        del likelihood[name]
-        log_constant += math.log1p(-node.leak)
-        for parent, p in node.links:
-            own = weight.get(parent, Likelihood(1.0, 1.0))
-            weight[parent] = Likelihood(own.off, own.on * (1.0 - p))
-    return weight, likelihood, log_constant
+def _width(step: Step) -> int:
+    """Bits open while a block is summed; a sign with more levels counts for as many as it needs."""
+    return math.ceil(sum(math.log2(1 + bit.top) for bit in (*step.before, *step.opens)))
 
 
 def _blocks(
@@ -234,20 +151,24 @@ def _group(
 ) -> list[Block]:
     key_of: dict[str, BlockKey] = {}
     for node in live:
-        if node.place is not None:
-            key_of[node.id] = (node.place, node.id if node.place in apart else "")
-        elif node.kind is not NodeKind.SIGN:
-            key_of[node.id] = ("", node.id)
+        own = (node.place or "", node.id if node.place is None or node.place in apart else "")
+        # A pressure is on or off: a sign with levels whose parents lie in several blocks is a shared sign instead.
+        is_shared = node.place is None or (
+            node.higher and not node.inhibitors and any(key_of[parent] != own for parent, _ in node.links)
+        )
+        if not (node.kind is NodeKind.SIGN and is_shared):
+            key_of[node.id] = own
     hidden: dict[BlockKey, list[str]] = defaultdict(list)
     signs: dict[BlockKey, list[str]] = defaultdict(list)
     reads: dict[BlockKey, set[Bit]] = defaultdict(set)
-    raises: dict[BlockKey, dict[Bit, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
+    raises: dict[BlockKey, dict[Bit, list[tuple[str, tuple[float, ...]]]]] = defaultdict(lambda: defaultdict(list))
     chosen = _cover(live, key_of, open_to_the_end)
     for node in live:
         key = key_of.get(node.id)
         if key is None:
-            for parent, p in node.links:
-                raises[key_of[parent]][Bit("sign", node.id)].append((parent, p))
+            by_parent = zip(*(step.links for step in steps_of(node)), strict=True)
+            for (parent, _), steps in zip(node.links, by_parent, strict=True):
+                raises[key_of[parent]][Bit("sign", node.id, node.top)].append((parent, tuple(p for _, p in steps)))
             continue
         (signs if node.kind is NodeKind.SIGN else hidden)[key].append(node.id)
         for parent, p in (*node.links, *node.inhibitors):
@@ -256,7 +177,7 @@ def _group(
             bit = Bit("state", parent)
             if bit not in chosen:
                 bit = Bit("pressure", node.id)
-                raises[key_of[parent]][bit].append((parent, p))
+                raises[key_of[parent]][bit].append((parent, (p,)))
             reads[key].add(bit)
     shown = {bit.node for bits in reads.values() for bit in bits if bit.kind == "state"} | open_to_the_end
     return [
@@ -276,7 +197,8 @@ def _group(
 def _cover(live: Iterable[Node], key_of: Mapping[str, BlockKey], open_to_the_end: frozenset[str]) -> set[Bit]:
     """State and pressure bits that carry every link between blocks, few of them: a greedy vertex cover by degree.
 
-    A parent that inhibits elsewhere must show its state, since an inhibitor is not part of the OR. A pressure is
+    A parent that inhibits elsewhere must show its state, since an inhibitor is not part of the OR; so must one that
+    drives a sign with levels there, since a pressure has none. A pressure is
     complete only after all who press, so blocks that press on each other in a circle show states instead: a state may
     be read before it is set, as a promise that the sum keeps.
     """
@@ -289,6 +211,13 @@ def _cover(live: Iterable[Node], key_of: Mapping[str, BlockKey], open_to_the_end
     chosen = {Bit("state", name) for name in open_to_the_end if name in key_of}
     chosen.update(
         Bit("state", parent) for node in live for parent, _ in node.inhibitors if key_of[parent] != key_of[node.id]
+    )
+    chosen.update(
+        Bit("state", parent)
+        for node in live
+        if node.higher and node.id in key_of
+        for parent, _ in node.links
+        if key_of[parent] != key_of[node.id]
     )
     links: dict[Bit, set[Bit]] = defaultdict(set)
     for parent, child in crossing:

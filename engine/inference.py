@@ -13,7 +13,7 @@ import logging
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -23,7 +23,8 @@ import numpy as np
 from .errors import InferenceError
 from .frontier import Posterior, fold
 from .frontier_blocks import Table
-from .network import Likelihood, Network, Node, NodeKind
+from .levels import steps_of
+from .network import Level, Likelihood, Network, Node, NodeKind
 
 if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork
@@ -33,14 +34,18 @@ _PARENT_LIMIT = 10  # parents of one flat noisy-OR table; DESIGN.md section 5 sa
 _RESIDUAL_BITS_LIMIT = 10  # 1,024 states of the residual; judgement
 _NODE_LIMIT = 150  # nodes of the kept part that pgmpy eliminates in about a second; judgement, measured 2026-11
 _ELSEWHERE = "elsewhere"
-_STATES = ("off", "on")
+
+
+def _states(top: int = 1) -> tuple[str, ...]:
+    return ("off", "on") if top == 1 else ("off", *(f"level{level}" for level in range(1, 1 + top)))
 
 
 @dataclass(frozen=True, slots=True)
 class Residual:
     """The folded part. `reads` are kept nodes that drive something elsewhere; `sets` are what elsewhere does to the
-    kept part: `elsewhere:<node>` (it turns that node on) or the id of a folded node that inhibits a kept sign.
-    `weights` has an axis for each, reads first, index 1 on, and sums to 1; it holds the evidence seen elsewhere."""
+    kept part: `elsewhere:<node>` (how far it turns that node on) or the id of a folded node that inhibits a kept sign.
+    `weights` has an axis for each, reads first, one index a level (1 is on), and sums to 1; it holds the evidence seen
+    elsewhere."""
 
     reads: tuple[str, ...]
     sets: tuple[str, ...]
@@ -106,7 +111,7 @@ def to_bif(network: Network, keep: Sequence[str]) -> str:
     """The explanation network as BIF text.
 
     Ids become BIF identifiers, with the id itself in the property `id`; what was seen of a variable is in the
-    properties `evidence_off` and `evidence_on` (its likelihoods), since BIF has no place for evidence.
+    properties `evidence_off`, `evidence_on` or `evidence_level1`, … (its likelihoods): BIF has no place for evidence.
     """
     shown = explanation(network, keep)
     evidence = _all_evidence(shown)
@@ -117,7 +122,8 @@ def to_bif(network: Network, keep: Sequence[str]) -> str:
         for name, identifier in names.items():
             told = {"id": f'"{name}"'}
             if name in evidence:
-                told |= {"evidence_off": str(evidence[name].off), "evidence_on": str(evidence[name].on)}
+                seen = evidence[name].by_level
+                told |= {f"evidence_{state}": str(p) for state, p in zip(_states(len(seen) - 1), seen, strict=True)}
             model.nodes[identifier].clear()
             model.nodes[identifier].update(told)
         return str(BIFWriter(model))
@@ -156,10 +162,10 @@ def _divide(network: Network, keep: Sequence[str]) -> _Division:
     folded_evidence: dict[str, Likelihood] = {}
     for node in network.nodes:
         seen = network.evidence.get(node.id)
-        if node.kind is NodeKind.SIGN and (seen is None or seen.off == seen.on):
+        if node.kind is NodeKind.SIGN and (seen is None or len(set(seen.by_level)) == 1):
             continue
-        kept_links = tuple(link for link in node.links if is_kept[link[0]])
-        folded_links = tuple(link for link in node.links if not is_kept[link[0]])
+        kept_links, kept_higher = _links_from(node, lambda parent: is_kept[parent])
+        folded_links, folded_higher = _links_from(node, lambda parent: not is_kept[parent])
         is_shared_sign = node.id not in is_kept
         if not (is_kept[node.id] if not is_shared_sign else kept_links):
             folded.append(node)
@@ -170,16 +176,18 @@ def _divide(network: Network, keep: Sequence[str]) -> _Division:
         if seen is not None:
             kept_evidence[node.id] = seen
         sets.update(parent for parent, _ in node.inhibitors if not is_kept[parent])
-        if is_shared_sign and seen is not None and seen.on == 0.0:
+        if is_shared_sign and seen is not None and seen.is_absence:
             if folded_links:
-                folded.append(replace(node, leak=0.0, links=folded_links))
-                folded_evidence[node.id] = seen
-            kept.append(replace(node, links=kept_links))
+                folded.append(replace(node, leak=0.0, links=folded_links, higher=()))
+                folded_evidence[node.id] = Likelihood(1.0, 0.0)
+            kept.append(replace(node, links=kept_links, higher=kept_higher))
         elif folded_links:
             pressure = f"{_ELSEWHERE}:{node.id}"
             sets.add(pressure)
-            outside.append(Node(pressure, NodeKind.SIGN, None, 0.0, folded_links))
-            kept.append(replace(node, links=(*kept_links, (pressure, 1.0))))
+            silent = tuple(Level(0.0, level.links) for level in folded_higher)
+            outside.append(Node(pressure, NodeKind.SIGN, None, 0.0, folded_links, higher=silent))
+            felt = tuple(Level(level.leak, (*level.links, (pressure, 1.0))) for level in kept_higher)
+            kept.append(replace(node, links=(*kept_links, (pressure, 1.0)), higher=felt))
         else:
             kept.append(node)
     roots = [Node(name, NodeKind.CAUSE, None, 0.5) for name in sorted(reads)]
@@ -189,6 +197,15 @@ def _divide(network: Network, keep: Sequence[str]) -> _Division:
         tuple(sorted(reads)),
         tuple(sorted(sets)),
     )
+
+
+def _links_from(
+    node: Node, is_wanted: Callable[[str], bool]
+) -> tuple[tuple[tuple[str, float], ...], tuple[Level, ...]]:
+    """The links of a node from some of its parents: those of its first level, and the levels above."""
+    links = tuple(link for link in node.links if is_wanted(link[0]))
+    higher = (Level(level.leak, tuple(link for link in level.links if is_wanted(link[0]))) for level in node.higher)
+    return links, tuple(higher)
 
 
 def _residual(parts: _Division) -> Residual | None:
@@ -211,28 +228,30 @@ def _ask_pgmpy(shown: Explanation) -> dict[str, float]:
 
         model, names = _model(shown)
         evidence = _all_evidence(shown)
-        hard = {names[name]: _STATES[seen.off == 0.0] for name, seen in evidence.items() if 0.0 in (seen.off, seen.on)}
-        soft = [
-            TabularCPD(
-                names[name],
-                2,
-                [[seen.off / (seen.off + seen.on)], [seen.on / (seen.off + seen.on)]],
-                state_names={names[name]: list(_STATES)},
-            )
-            for name, seen in evidence.items()
-            if names[name] not in hard
-        ]
+        hard: dict[str, str] = {}
+        soft: list[TabularCPD] = []
+        for name, variable in names.items():
+            if name not in evidence:
+                continue
+            seen = evidence[name].by_level
+            states = _states(len(seen) - 1)
+            possible = [state for state, p in zip(states, seen, strict=True) if p > 0.0]
+            if len(possible) == 1:
+                hard[variable] = possible[0]
+            else:
+                shares = [[p / sum(seen)] for p in seen]
+                soft.append(TabularCPD(variable, len(seen), shares, state_names={variable: list(states)}))
         answers: dict[str, float] = {}
         for name in shown.kept:
             variable = names[name]
             if variable in hard:
-                answers[name] = float(hard[variable] == _STATES[1])
+                answers[name] = float(hard[variable] == "on")
                 continue
             # a fresh one for each question: pgmpy adds the virtual evidence to the elimination it was asked of
             found = VariableElimination(model).query(
                 [variable], evidence=hard, virtual_evidence=soft, show_progress=False
             )
-            answers[name] = float(found.get_value(**{variable: _STATES[1]}))
+            answers[name] = float(found.get_value(**{variable: "on"}))
         return answers
 
 
@@ -261,7 +280,9 @@ def _model(shown: Explanation) -> tuple[DiscreteBayesianNetwork, dict[str, str]]
     from pgmpy.factors.discrete import TabularCPD
     from pgmpy.models import DiscreteBayesianNetwork
 
-    tables = [*_node_tables(shown.network), *(_residual_tables(shown.residual) if shown.residual else ())]
+    residual = [] if shown.residual is None else list(_residual_tables(shown.residual))
+    tops = {table.variable: len(table.states) - 1 for table in residual}
+    tables = [*_node_tables(shown.network, tops), *residual]
     names = _identifiers([table.variable for table in tables])
     states = {table.variable: table.states for table in tables}
     model = DiscreteBayesianNetwork()
@@ -281,25 +302,31 @@ def _model(shown: Explanation) -> tuple[DiscreteBayesianNetwork, dict[str, str]]
     return model, names
 
 
-def _node_tables(network: Network) -> Iterator[_Table]:
+def _node_tables(network: Network, tops: Mapping[str, int]) -> Iterator[_Table]:
+    """The tables of the nodes; `tops` are the highest levels of what else drives them."""
     place_of = {node.id: node.place or node.id for node in network.nodes}
+    tops = dict(tops)
     for whole in network.nodes:
         for node in _with_few_parents(whole, place_of):
+            tops[node.id] = node.top
             parents = tuple(dict.fromkeys(parent for parent, _ in (*node.links, *node.inhibitors)))
-            on = np.full((2,) * len(parents), node.leak)
-            off = 1.0 - on
-            for parent, p in node.links:
-                acts = p * _state_of(parents.index(parent), len(parents))
-                on, off = on + off * acts, off * (1.0 - acts)
+            state = dict(zip(parents, np.indices([1 + tops[parent] for parent in parents]), strict=True))
+            at_most = np.ones([1 + tops[parent] for parent in parents])
+            found: list[Table] = []
+            for level, step in reversed(list(enumerate(steps_of(node), start=1))):
+                on = np.full(at_most.shape, step.leak)
+                off = 1.0 - on
+                for parent, p in step.links:
+                    # A parent with levels is an OR of others, or what elsewhere does: it passes on the level it has.
+                    acts = p * (state[parent] >= 1) if tops[parent] == 1 else 1.0 * (state[parent] >= level)
+                    on, off = on + off * acts, off * (1.0 - acts)
+                found.append(at_most * on)
+                at_most = at_most * off
             for parent, k in node.inhibitors:
-                acts = k * _state_of(parents.index(parent), len(parents))
-                on, off = on * (1.0 - acts), off + on * acts
-            yield _Table(node.id, _STATES, parents, np.stack([off, on]))
-
-
-def _state_of(axis: int, axes: int) -> Table:
-    state: Table = np.indices((2,) * axes)[axis].astype(np.float64)
-    return state
+                acts = k * state[parent]
+                at_most = at_most + acts * sum(found)
+                found = [part * (1.0 - acts) for part in found]
+            yield _Table(node.id, _states(node.top), parents, np.stack([at_most, *reversed(found)]))
 
 
 def _with_few_parents(node: Node, place_of: Mapping[str, str]) -> Iterator[Node]:
@@ -307,23 +334,21 @@ def _with_few_parents(node: Node, place_of: Mapping[str, str]) -> Iterator[Node]
     if len(node.links) <= _PARENT_LIMIT:
         yield node
         return
-    by_place: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for parent, p in node.links:
-        by_place[place_of.get(parent, _ELSEWHERE)].append((parent, p))
-    ors = [
-        Node(
-            f"{node.id} from {place}/{start}",
-            NodeKind.MECHANISM,
-            place,
-            0.0,
-            tuple(links[start : start + _PARENT_LIMIT]),
-        )
-        for place, links in by_place.items()
-        for start in range(0, len(links), _PARENT_LIMIT)
-    ]
+    by_place: dict[str, list[str]] = defaultdict(list)
+    for parent, _ in node.links:
+        by_place[place_of.get(parent, _ELSEWHERE)].append(parent)
+    ors: list[Node] = []
+    for place, parents in by_place.items():
+        for start in range(0, len(parents), _PARENT_LIMIT):
+            links, higher = _links_from(node, set(parents[start : start + _PARENT_LIMIT]).__contains__)
+            silent = tuple(Level(0.0, level.links) for level in higher)
+            name = f"{node.id} from {place}/{start}"
+            ors.append(Node(name, NodeKind.MECHANISM, place, 0.0, links, higher=silent))
     place_of = {**place_of, **dict.fromkeys((one.id for one in ors), _ELSEWHERE)}
     yield from ors
-    yield from _with_few_parents(replace(node, links=tuple((one.id, 1.0) for one in ors)), place_of)
+    passed_on = tuple((one.id, 1.0) for one in ors)
+    higher = tuple(Level(level.leak, passed_on) for level in node.higher)
+    yield from _with_few_parents(replace(node, links=passed_on, higher=higher), place_of)
 
 
 def _residual_tables(residual: Residual) -> Iterator[_Table]:
@@ -335,13 +360,13 @@ def _residual_tables(residual: Residual) -> Iterator[_Table]:
     patterns = np.argwhere(residual.weights > 0.0)
     states = tuple("p" + "".join(map(str, pattern)) for pattern in patterns.tolist())
     yield _Table(_ELSEWHERE, states, (), residual.weights[tuple(patterns.T)])
-    bits = (patterns[:, :, None] == np.array([0, 1])).astype(np.float64)
     for position, name in enumerate((*residual.reads, *residual.sets)):
+        levels = np.arange(residual.weights.shape[position])
+        is_state = (levels[:, None] == patterns[:, position]).astype(np.float64)
         if position < len(residual.reads):
-            agrees = bits[:, position].T
-            yield _Table(_agreement(name), _STATES, (name, _ELSEWHERE), np.stack([1.0 - agrees, agrees]))
+            yield _Table(_agreement(name), _states(), (name, _ELSEWHERE), np.stack([1.0 - is_state, is_state]))
         else:
-            yield _Table(name, _STATES, (_ELSEWHERE,), bits[:, position].T)
+            yield _Table(name, _states(len(levels) - 1), (_ELSEWHERE,), is_state)
 
 
 def _identifiers(ids: Sequence[str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from .frontier import Posterior, solve
 from .matching import match
 from .narrative import narrate
 from .observed import Observed
+from .onset import find_onset
 from .places import Places
 from .profiles import profile_series
 from .results import Investigation
@@ -66,17 +67,21 @@ def examine(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lam
     _require_job(reading.incident.job, topology, telemetry)
 
     progress("finding the onset")
-    symptoms = find_symptoms(telemetry, window)
+    symptoms = find_symptoms(telemetry, window, _job_ends(topology))
     asked = reading.incident.job
-    symptom = next((s for s in symptoms if asked in (None, s.job)), None)
+    symptom = next((s for s in symptoms if s.job == asked), next(iter(symptoms), None))
     job = asked or (symptom.job if symptom else None)
-    onset = symptom.onset if symptom else reading.incident.onset
-    split = signals.Split(*window, onset, symptom.uncertainty_s if symptom else 0.0)
+    onset = find_onset(telemetry, window, symptom, symptoms, reading.incident.onset)
+    split = signals.Split(*window, onset.at if onset else None, onset.uncertainty_s if onset else 0.0)
 
     progress("reducing series to signals")
     signals.reduce(telemetry, split)
     issues = (*issues, *telemetry.issues, *completeness_issues(topology, telemetry, job, window))
-    observed = Observed(topology, telemetry, split, job if symptom else None)
+    observed = (
+        Observed(topology, telemetry, split, symptom.job, symptom.unexplained)
+        if symptom
+        else Observed(topology, telemetry, split, None)
+    )
 
     progress("asking the signs")
     findings = match(knowledge, observed)
@@ -89,7 +94,7 @@ def examine(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lam
 
     progress("writing the result")
     reading = replace(reading, issues=(*reading.issues, *issues), incident=replace(reading.incident, job=job))
-    investigation = narrate(reading, knowledge, observed, places, compiled, judgement, symptoms)
+    investigation = narrate(reading, knowledge, observed, places, compiled, judgement, symptoms, onset)
     return Case(observed, findings, places, compiled, judgement, symptoms, investigation)
 
 
@@ -131,6 +136,15 @@ def _window(reading: Reading, telemetry: Telemetry) -> tuple[tuple[float, float]
         )
         return span, (ReadIssue("incident.yaml", "window", IssueLevel.ERROR, "window-outside-data", message),)
     return asked, ()
+
+
+def _job_ends(topology: Topology) -> dict[str, float]:
+    """Until when each job ran, infinite while it does; only jobs whose times a scheduler told."""
+    return {
+        job: math.inf if placement.end is None else placement.end
+        for job, placement in topology.jobs.items()
+        if placement.start is not None
+    }
 
 
 def _span_text(span: tuple[float, float]) -> str:

@@ -8,11 +8,11 @@ combines its readings, and remembers what was missing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .facts import Provenance
-from .findings import Findings, SignFinding, time_coverage
+from .findings import Findings, LevelReading, SignFinding, time_coverage
 from .metrics import METRICS
 from .observed import Observed
 from .patterns import PATTERNS
@@ -49,22 +49,27 @@ def _ask_signal(sign: Sign, test: SignalTest, observed: Observed) -> Iterator[Si
     scope_of = _scope_makers(observed)[sign.scope]
     expected = _expected_readings(observed, sign.scope, test)
     by_scope: dict[Scope, list[_Reading]] = defaultdict(list)
-    for key, fired, denied, values in _rows(test, observed):
+    for key, answers, values in _rows(test, observed):
         device, port, qualifier = key
         if not _is_asked(test, observed, device, port, qualifier):
             continue
         scope = scope_of(device, port, qualifier)
-        if scope is None or (fired is None and denied is None):
-            continue
-        state = "present" if fired else "absent" if denied else "unknown"
-        if state == "unknown":
+        read = _levels(answers)
+        if scope is None or (read.least == 0 and read.most > 0):
             continue
         by_scope[scope].append(
-            _Reading(scope, f"{device}/{port}", _finding(sign, test, observed, scope, key, state, values))
+            _Reading(scope, f"{device}/{port}", _finding(sign, test, observed, scope, key, read, values))
         )
     for scope, readings in sorted(by_scope.items()):
         if (combined := _combined(readings, test, expected(scope))) is not None:
             yield combined
+
+
+def _levels(answers: Sequence[bool | None]) -> LevelReading:
+    """What the answers to "at this level or above?" leave open, from level 1 on: none is None."""
+    least = max((level for level, holds in enumerate(answers, start=1) if holds), default=0)
+    beyond = (level for level, holds in enumerate(answers, start=1) if level > least and holds is False)
+    return LevelReading(least, next(beyond, 1 + len(answers)) - 1)
 
 
 def _finding(
@@ -73,7 +78,7 @@ def _finding(
     observed: Observed,
     scope: Scope,
     key: tuple[str, str, str],
-    state: str,
+    read: LevelReading,
     values: Mapping[str, float | None],
 ) -> SignFinding:
     def scaled(name: str) -> float | None:
@@ -84,15 +89,16 @@ def _finding(
     return SignFinding(
         sign.id,
         scope,
-        "present" if state == "present" else "absent",
+        "present" if read.least > 0 else "absent",
         observed=scaled("observed"),
         baseline=scaled("baseline"),
-        limit=scaled("limit_shown"),
+        limit=scaled(f"limit_{max(read.least, 1)}"),
         unit=test.unit,
         coverage=time_coverage(values["coverage"]),
         records=(record,) if record else (),
         spot=f"{key[0]} {short_port(key[1])}".strip(),
-        at=values["first_above"] if state == "present" else None,
+        at=values["first_above"] if read.least > 0 else None,
+        levels=read if sign.levels else None,
     )
 
 
@@ -102,9 +108,9 @@ def _index(value: float | None) -> int | None:
 
 def _rows(
     test: SignalTest, observed: Observed
-) -> Iterator[tuple[tuple[str, str, str], bool | None, bool | None, dict[str, float | None]]]:
-    """(place, present?, absent?, numbers) of each row of the metric; limits that the device reports are joined by
-    port."""
+) -> Iterator[tuple[tuple[str, str, str], list[bool | None], dict[str, float | None]]]:
+    """(place, at each level or above? (None: cannot tell), numbers) of each row of the metric; limits that the device
+    reports are joined by port."""
     joins, columns = [], []
     for index, (name, limit) in enumerate(sorted(test.limits.items())):
         if limit.metric is None:
@@ -118,20 +124,27 @@ def _rows(
         fallback = "NULL" if limit.value is None else repr(limit.value)
         columns.append(f"coalesce(limit_{index}.value, {fallback})::DOUBLE AS {name}")
     named = "".join(f", {column}" for column in columns)
-    absent = f"({test.absent})" if test.absent is not None else f"NOT ({test.present})"
+    predicates = [(test.present, test.absent), *((level.present, level.absent) for level in test.higher)]
+    asked = [
+        f"CASE WHEN {present} THEN true WHEN {absent or f'NOT ({present})'} THEN false END"
+        for present, absent in predicates
+    ]
+    shown = [test.limit, *(level.limit for level in test.higher)]
+    limits = [f"({limit or 'NULL'})::DOUBLE" for limit in shown]
     falls = _is_fall(test)
     extreme = "min" if falls else "max"
     sql = (
         f"WITH rows AS (SELECT s.*{named} FROM signals AS s {' '.join(joins)} WHERE s.metric = ?) "
-        f"SELECT device, port, qualifier, ({test.present}) AS fired, ({absent}) AS denied, ({test.observed})::DOUBLE, "
-        f"({test.baseline or 'NULL'})::DOUBLE, ({test.limit or 'NULL'})::DOUBLE, after_coverage, "
-        f"{'first_below_ts' if falls else 'first_above_ts'}, "
+        f"SELECT device, port, qualifier, {', '.join(asked)}, {', '.join(limits)}, ({test.observed})::DOUBLE, "
+        f"({test.baseline or 'NULL'})::DOUBLE, after_coverage, {'first_below_ts' if falls else 'first_above_ts'}, "
         f"coalesce({extreme}_source, last_source), coalesce({extreme}_record, last_record) "
         "FROM rows ORDER BY device, port, qualifier"
     )
-    names = ("observed", "baseline", "limit_shown", "coverage", "first_above", "record_source", "record_line")
+    numbers = ("observed", "baseline", "coverage", "first_above", "record_source", "record_line")
+    names = (*(f"limit_{level}" for level in range(1, 1 + len(shown))), *numbers)
     for row in observed.telemetry.rows(sql, (test.metric,)):
-        yield (row[0], row[1], row[2]), row[3], row[4], dict(zip(names, row[5:], strict=True))
+        answers, values = row[3 : 3 + len(asked)], row[3 + len(asked) :]
+        yield (row[0], row[1], row[2]), list(answers), dict(zip(names, values, strict=True))
 
 
 def _is_fall(test: SignalTest) -> bool:
@@ -217,14 +230,23 @@ def _combined(readings: list[_Reading], test: SignalTest, expected: int) -> Sign
         else [reading.finding for reading in readings if reading.finding.state == "absent"] or present
     )
     sign = -1.0 if _is_fall(test) else 1.0
-    furthest = max(chosen, key=lambda finding: (sign * (finding.observed or 0.0), finding.spot))
+    reached = {finding.spot: finding.levels.least for finding in chosen if finding.levels}
+    furthest = max(chosen, key=lambda f: (reached.get(f.spot, 0), sign * (f.observed or 0.0), f.spot))
     covered = sum(reading.finding.coverage for reading in readings) / len(readings) * min(1.0, len(places) / expected)
     return replace(
         furthest,
         state="present" if is_present else "absent",
         coverage=covered,
+        levels=_highest(furthest, readings),
         words={"count": str(len(present_places)), "of": str(len(places))},
     )
+
+
+def _highest(furthest: SignFinding, readings: list[_Reading]) -> LevelReading | None:
+    """The levels that the readings together leave open: the highest of them counts."""
+    if furthest.levels is None:
+        return None
+    return replace(furthest.levels, most=max(r.finding.levels.most for r in readings if r.finding.levels))
 
 
 def _most(hits: int, read: int, expected: int) -> bool | None:

@@ -180,6 +180,7 @@ METRICS: dict[str, Metric] = {
         _metrics("latency_us", "us", _G, ScopeKind.PAIR, Qualifier.PEER, note="round trip of a prober's packets"),
         _metrics("loss_ratio", "1", _G, ScopeKind.PAIR, Qualifier.PEER, note="of a prober's packets, both ways"),
         _metrics("step_seconds", "s", _G, _JOB, note="stamped at the end of the step"),
+        _metrics("step_open", "bool", _G, _JOB, note="1: a step began at this time, and no end of it was written"),
         _metrics("step_tokens", "1", _G, _JOB),
         _metrics(
             "rank_send_start rank_send_done",

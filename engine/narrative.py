@@ -7,9 +7,9 @@ import importlib.metadata
 
 from .citations import Citations
 from .compile import Compiled
-from .completeness import has_enough_steps
 from .facts import Reading
 from .observed import Observed
+from .onset import Onset
 from .places import Places
 from .results import (
     DomainVerdict,
@@ -29,10 +29,11 @@ from .results import (
 from .rules import Cause, KnowledgeBase
 from .scope import Scope, ScopeKind
 from .story import chain, chart_lines, coverage, timeline
+from .summary import anomalies, summary
 from .symptom import Symptom
 from .verdicts import SUPPORTED, TELLING, Judgement, Verdict, weight
 from .weighing import Relevance
-from .wording import clock, percent, statement, timestamp, what_to_read
+from .wording import statement, timestamp, what_to_read
 
 MOST_EVIDENCE = 12
 """Findings listed for and against one hypothesis, heaviest first (judgement: more is not read)."""
@@ -52,6 +53,7 @@ def narrate(
     compiled: Compiled,
     judgement: Judgement,
     symptoms: tuple[Symptom, ...],
+    onset: Onset | None,
 ) -> Investigation:
     """The investigation as it is written and shown."""
     citations = Citations(knowledge, observed, places, reading.excerpt)
@@ -71,10 +73,16 @@ def narrate(
             job=reading.incident.job,
             onset=None if split.onset is None else timestamp(split.onset),
             onset_uncertainty_s=None if split.onset is None else split.uncertainty_s,
+            onset_source=None if onset is None else onset.source,
             window=(timestamp(split.start), timestamp(split.end)),
         ),
-        summary=_summary(
-            asked, [h for h in hypotheses if h.id in {ids[r.id] for r in roots}], hypotheses, reading, observed
+        summary=summary(
+            asked,
+            [h for h in hypotheses if h.id in {ids[r.id] for r in roots}],
+            hypotheses,
+            reading,
+            observed,
+            () if asked or onset is None else anomalies(judgement, knowledge, places),
         ),
         root_causes=tuple(ids[verdict.id] for verdict in roots),
         unknown=UnknownCause(share=judgement.unknown_share),
@@ -88,6 +96,8 @@ def narrate(
                 before_s=symptom.before_s,
                 after_s=symptom.after_s,
                 change=symptom.change,
+                kind=symptom.kind.value,
+                at_least=symptom.is_open,
                 onset=timestamp(symptom.onset),
                 share_explained={
                     ids[v.id]: v.share for v in judgement.listed if v.status == "supported" and v.share > 0
@@ -101,7 +111,7 @@ def narrate(
         hypotheses=hypotheses,
         tie_classes=tuple(writer.tie_classes()),
         chain=chain(observed, places, compiled, roots, citations, symptom_id),
-        timeline=timeline(observed, places, compiled, roots, citations, asked, symptom_id),
+        timeline=timeline(observed, places, compiled, roots, citations, asked, symptom_id, onset),
         next_checks=writer.next_checks(),
         telemetry=chart_lines(observed, places, compiled, roots, citations, symptom_id),
         coverage=coverage(knowledge, observed),
@@ -258,35 +268,6 @@ class _HypothesisWriter:
             )
             for (sign, place), (splits, _) in ordered[:MOST_CHECKS]
         )
-
-
-def _summary(
-    asked: Symptom | None,
-    roots: list[Hypothesis],
-    hypotheses: tuple[Hypothesis, ...],
-    reading: Reading,
-    observed: Observed,
-) -> str:
-    named = reading.incident.job
-    if asked is None:
-        seen = [h for h in hypotheses if h.status == "supported"]
-        found = "; ".join(f"{h.title} (probability {percent(h.probability)})" for h in seen)
-        whose = f"the step time of {named}" if named else "any job's step time"
-        window = (observed.split.start, observed.split.end)
-        if not has_enough_steps(observed.telemetry, named, window):
-            return f"Whether there was a slowdown is unknown: too few readings of {whose} lie in the window." + (
-                f" Anomalies: {found}." if found else ""
-            )
-        return f"No slowdown: {whose} did not rise in the window." + (
-            f" Anomalies without harm: {found}." if found else ""
-        )
-    rose = f"Step time of {asked.job} rose {100 * asked.change:.0f} % at {clock(asked.onset)} UTC"
-    if not roots:
-        open_ones = [h for h in hypotheses if h.status in ("possible", "not_assessable") and h.share >= 0.01]
-        likely = "; ".join(f"{h.title} ({percent(h.share)})" for h in sorted(open_ones, key=lambda h: -h.share)[:3])
-        return f"{rose}; the cause cannot be told from this bundle." + (f" Likeliest: {likely}." if likely else "")
-    causes = " and ".join(f"{h.title} (share {percent(h.share)}, probability {percent(h.probability)})" for h in roots)
-    return f"{rose} because of {causes}."
 
 
 def _loop(judgement: Judgement) -> LoopVerdict:

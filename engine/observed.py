@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from .facts import Event, EventKind, Provenance
+from .membership import Membership
 from .pause_graph import PauseGraph
+from .rank_timing import RankTiming
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
+from .symptom import UNEXPLAINED
 from .telemetry import Telemetry
 from .topology import End, Topology
 
@@ -24,14 +27,23 @@ USUAL_PRIORITY = "3"
 class Observed:
     """A fabric with its telemetry around one onset.
 
-    `job` is the job asked about, None for anomalies only.
+    `job` is the job that slowed, None for anomalies only; `unexplained` is the probability that it did so without any
+    catalogued cause, in half an hour.
     """
 
-    def __init__(self, topology: Topology, telemetry: Telemetry, split: Split, job: str | None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        telemetry: Telemetry,
+        split: Split,
+        job: str | None,
+        unexplained: float = UNEXPLAINED,
+    ) -> None:
         self.topology = topology
         self.telemetry = telemetry
         self.split = split
         self.job = job
+        self.unexplained = unexplained
         self._signals: dict[str, dict[Key, Signal]] = {}
 
     def signals(self, metric: str) -> Mapping[Key, Signal]:
@@ -106,7 +118,19 @@ class Observed:
     @cached_property
     def pause_graph(self) -> PauseGraph:
         """PFC readings and who waits for whom."""
-        return PauseGraph(self.topology, self.signals, self.lossless_classes)
+        return PauseGraph(self.topology, self.signals, self.telemetry.line, self.lossless_classes)
+
+    @cached_property
+    def membership(self) -> Membership:
+        """The ECMP groups, their members before and after, and what changed them."""
+        return Membership(self.topology, self.signals, self.telemetry.line, self.split)
+
+    @cached_property
+    def rank_timing(self) -> RankTiming | None:
+        """When the ranks of the job asked about enter and finish; None without a job or an onset."""
+        if self.job is None or self.split.onset is None:
+            return None
+        return RankTiming(self.telemetry, self.split, self.job)
 
     @cached_property
     def job_nics(self) -> tuple[End, ...]:

@@ -7,6 +7,7 @@ taken off, and only the excess is a direct link from cause to sign.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
@@ -16,6 +17,10 @@ from .scope import Scope
 
 LARGEST_LINK = 0.999
 """No link is certain (DESIGN.md section 5)."""
+
+
+ByLevel = tuple[float, ...]
+"""A number for each level of a sign, from level 1 on; one for a sign that is present or absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +49,14 @@ class SignReach:
     """A sign at a place as one hypothesis reaches it: through mechanisms of the chain, and by the cause's own cell
     (None without one).
 
-    `id` is that of its node.
+    `id` is that of its node. Probabilities are by level, from level 1 on: P(at this level or above).
     """
 
     id: str
     sign: str
     scope: Scope
-    leak: float
-    through: tuple[tuple[str, float], ...]
+    leak: ByLevel
+    through: tuple[tuple[str, ByLevel], ...]
     cell: SignLink | None
 
 
@@ -73,39 +78,54 @@ def mechanism_states(chain: Iterable[MechanismNode], cause_on: bool) -> list[tup
     return states
 
 
-def induced_off(reach: SignReach, states: list[tuple[float, frozenset[str]]]) -> float:
-    """P(no mechanism of the chain turns the sign on)."""
-    total = 0.0
+def induced_off(reach: SignReach, states: list[tuple[float, frozenset[str]]]) -> ByLevel:
+    """P(no mechanism of the chain turns the sign on), for each level of it."""
+    total = [0.0] * len(reach.leak)
     for weight, on in states:
-        for mechanism, link in reach.through:
-            if mechanism in on:
-                weight *= 1 - link
-        total += weight
-    return total
+        off = off_given(reach, on)
+        total = [so_far + weight * part for so_far, part in zip(total, off, strict=True)]
+    return tuple(total)
 
 
-def own_leak(reach: SignReach, chain: Iterable[MechanismNode]) -> float:
+def off_given(reach: SignReach, on: frozenset[str]) -> ByLevel:
+    """P(none of these mechanisms turns the sign on), for each level of it."""
+    links = [link for mechanism, link in reach.through if mechanism in on]
+    return tuple(math.prod(1 - link[level] for link in links) for level in range(len(reach.leak)))
+
+
+def own_leak(reach: SignReach, chain: Iterable[MechanismNode]) -> ByLevel:
     """The sign's leak that is left when its mechanisms' own leaks are taken off: `leak` is the total at an innocent
     place."""
     off = induced_off(reach, mechanism_states(chain, cause_on=False))
-    return max(0.0, 1 - (1 - reach.leak) / off)
+    return _excess(reach.leak, off)
 
 
-def direct_link(reach: SignReach, chain: Iterable[MechanismNode]) -> float:
+def direct_link(reach: SignReach, chain: Iterable[MechanismNode]) -> ByLevel:
     """The direct link from cause to sign: the excess of the grade over what the mechanisms induce; 0 when they induce
     as much or more."""
     if reach.cell is None or reach.cell.effect != "raises":
-        return 0.0
+        return (0.0,) * len(reach.leak)
     nodes = tuple(chain)
-    off = (1 - own_leak(reach, nodes)) * induced_off(reach, mechanism_states(nodes, cause_on=True))
-    return min(max(0.0, 1 - (1 - reach.cell.p) / off), LARGEST_LINK)
+    induced = induced_off(reach, mechanism_states(nodes, cause_on=True))
+    off = tuple((1 - leak) * part for leak, part in zip(own_leak(reach, nodes), induced, strict=True))
+    return tuple(min(p, LARGEST_LINK) for p in _excess(reach.cell.by_level, off))
 
 
-def induced_probability(reach: SignReach, chain: Iterable[MechanismNode]) -> float:
+def _excess(grades: ByLevel, off: ByLevel) -> ByLevel:
+    """What is to be added to reach the grades where the rest leaves the sign off with probability `off`.
+
+    What adds to a level adds to those below it: the levels stay cumulative.
+    """
+    added = [max(0.0, 1 - (1 - grade) / part) for grade, part in zip(grades, off, strict=True)]
+    return tuple(max(added[level:]) for level in range(len(added)))
+
+
+def induced_probability(reach: SignReach, chain: Iterable[MechanismNode]) -> ByLevel:
     """P(sign on | only this cause) in the compiled network: to compare with the graded cell."""
     nodes = tuple(chain)
-    off = (1 - own_leak(reach, nodes)) * (1 - direct_link(reach, nodes))
-    return 1 - off * induced_off(reach, mechanism_states(nodes, cause_on=True))
+    induced = induced_off(reach, mechanism_states(nodes, cause_on=True))
+    parts = zip(own_leak(reach, nodes), direct_link(reach, nodes), induced, strict=True)
+    return tuple(1 - (1 - leak) * (1 - link) * off for leak, link, off in parts)
 
 
 def ancestors(reach: SignReach, chain: Chain) -> tuple[MechanismNode, ...]:

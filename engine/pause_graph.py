@@ -8,19 +8,24 @@ X was not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import networkx as nx
+import numpy as np
 
 from .facts import Provenance
 from .findings import time_coverage
 from .scope import Scope, ScopeKind
 from .signals import Key, Signal
+from .telemetry import Line
 from .topology import DeviceRole, End, Topology
 
 SignalsOf = Callable[[str], Mapping[Key, Signal]]
 """Signals of a metric by place."""
+
+LineOf = Callable[[str, str, str, str], Line]
+"""The series of (device, port, qualifier, metric)."""
 
 QUANTUM_BITS = 512
 """One pause quantum in bit times (IEEE 802.1Qbb)."""
@@ -30,9 +35,17 @@ MAX_QUANTA = 65535
 
 NOTABLE_DUTY = 0.001
 """Share of time paused above which pausing is notable: below .1 % is normal (causal.md 4.3)."""
+
 STUCK_DUTY = 0.5
-"""Share of time paused from which a queue may be part of a deadlock; a full one is paused all the time, but may begin
-late in the window (judgement)."""
+"""Share of time paused from which a queue may be part of a deadlock whatever its course (judgement)."""
+
+HELD_DUTY = 0.95
+"""Share of a poll's interval from which a queue counts as paused all through it; less than 1 because a poll and the
+counter it reads are not of the same moment (judgement)."""
+
+HELD_SECONDS = 10.0
+"""How long a queue must have been paused without a break, up to its last reading, to count as one that never releases,
+however late in the window that began (facts.csv, pause_extreme: over 10 s; a watchdog waits for .2 to .4 s)."""
 ABOVE_BASELINE = 3.0
 """How many times its own baseline pausing must reach to count as a change (judgement; marks use the same factor in
 facts.csv)."""
@@ -45,17 +58,26 @@ fabric port)."""
 class PauseReading:
     """Pausing of one egress queue.
 
-    Duty is the share of time paused after the onset: measured where a duration counter exists,
-    otherwise the bounds that the frame count allows (one frame pauses between nothing and the longest pause).
+    Duty is the share of time paused after the onset: measured where a duration counter exists, otherwise the bounds
+    that the frame count allows (one frame pauses between nothing and the longest pause). A mean hides pausing that
+    comes and goes: `busy_duty_low` is that of the busiest twentieth of the polls, `peak_duty_high` of the busiest.
+    `held_s` is for how long up to its last reading the queue was paused without a break, 0 where no durations were
+    counted.
     """
 
     queue: Scope
-    duty_low: float
     duty_high: float
+    busy_duty_low: float
     peak_duty_high: float
     baseline_high: float
     coverage: float
     record: Provenance
+    held_s: float = 0.0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the queue hardly ever moves, or stopped moving and has not moved since: a deadlock's members do."""
+        return self.duty_high >= STUCK_DUTY or self.held_s >= HELD_SECONDS
 
     @property
     def is_above_baseline(self) -> bool:
@@ -65,9 +87,10 @@ class PauseReading:
 class PauseGraph:
     """PFC readings of all switch egress queues of the lossless classes."""
 
-    def __init__(self, topology: Topology, signals: SignalsOf, lossless_classes: frozenset[str]) -> None:
+    def __init__(self, topology: Topology, signals: SignalsOf, line: LineOf, lossless_classes: frozenset[str]) -> None:
         self._topology = topology
         self._signals = signals
+        self._line = line
         self._classes = lossless_classes
 
     @cached_property
@@ -93,12 +116,21 @@ class PauseGraph:
         for metric, key in (("pfc_rx_pause_us", own), ("pfc_tx_pause_us", far)):
             signal = self._signals(metric).get(key)
             if signal is not None and signal["after_mean"] is not None:
-                return self._reading(own, signal, 1e-6, measured=True)
+                reading = self._reading(own, signal, 1e-6, measured=True)
+                if reading.peak_duty_high >= HELD_DUTY:
+                    reading = replace(reading, held_s=self._held(metric, key))
+                return reading
         for metric, key in (("pfc_rx_pause_frames", own), ("pfc_tx_pause_frames", far)):
             signal = self._signals(metric).get(key)
             if signal is not None and signal["after_mean"] is not None:
                 return self._reading(own, signal, QUANTUM_BITS * MAX_QUANTA / self._speed(device, port), measured=False)
         return None
+
+    def _held(self, metric: str, key: Key) -> float:
+        line = self._line(*key, metric)
+        moving = np.nonzero(line.values * 1e-6 < HELD_DUTY)[0]
+        since = line.times[moving[-1]] if len(moving) else line.times[0]
+        return float(line.times[-1] - since)
 
     def _speed(self, device: str, port: str) -> float:
         signal = self._signals("speed_bps").get((device, port, ""))
@@ -110,11 +142,10 @@ class PauseGraph:
         def duty(column: str) -> float:
             return min((signal[column] or 0.0) * seconds_each, 1.0)
 
-        after = duty("after_mean")
         return PauseReading(
             Scope.of(ScopeKind.QUEUE, *own),
-            after if measured else 0.0,
-            after,
+            duty("after_mean"),
+            duty("after_p95") if measured else 0.0,
             duty("after_max"),
             duty("before_mean"),
             time_coverage(signal["after_coverage"]),
@@ -159,9 +190,11 @@ class PauseGraph:
 
     @cached_property
     def cycles(self) -> tuple[tuple[Scope, ...], ...]:
-        """Strongly connected sets of queues that hardly ever move: each is one `cycle` place. Mild pausing both ways
-        through a busy leaf is no deadlock."""
-        stuck = [queue for queue in self.waits_for if self.readings[queue].duty_high >= STUCK_DUTY]
+        """Strongly connected sets of queues that hardly ever move: each is one `cycle` place.
+
+        Mild pausing both ways through a busy leaf is no deadlock.
+        """
+        stuck = [queue for queue in self.waits_for if self.readings[queue].is_stuck]
         return _closed_sets(self.waits_for.subgraph(stuck))
 
 

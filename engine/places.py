@@ -3,7 +3,8 @@ results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from .observed import Observed
@@ -12,6 +13,9 @@ from .results import Place
 from .rules import Relation
 from .scope import Scope, ScopeKind, short_port
 from .topology import End
+
+HOLDING_DEPTH = 0.1
+"""Share of the deepest queue of a device from which another of its queues may also fill the buffer (judgement)."""
 
 
 class Places:
@@ -23,7 +27,7 @@ class Places:
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
         self._topology = observed.topology
-        self._groups = {group.scope: group for group in self._topology.ecmp_groups}
+        self._groups = {group.scope: group for group in observed.membership.groups}
         self._cohorts = {cohort.scope: cohort for cohort in self._topology.cohorts}
         self._known: dict[tuple[Scope, Relation], tuple[Scope, ...]] = {}
 
@@ -33,13 +37,24 @@ class Places:
         """Places of a kind where a cause may sit: those the job's bytes can cross, all of them without a job."""
         return self._instances.get(kind, ())
 
+    def elsewhere(self, kind: ScopeKind) -> tuple[Scope, ...]:
+        """Places of a kind that no byte of the job crosses: what is wrong there did not slow it."""
+        near = set(self.instances(kind))
+        return tuple(scope for scope in self._everywhere.get(kind, ()) if scope not in near)
+
     @cached_property
     def _instances(self) -> dict[ScopeKind, tuple[Scope, ...]]:
+        job = self._observed.job
+        return (
+            self._everywhere if job is None else self._places_where(lambda device: self._topology.crosses(job, device))
+        )
+
+    @cached_property
+    def _everywhere(self) -> dict[ScopeKind, tuple[Scope, ...]]:
+        return self._places_where(lambda device: True)
+
+    def _places_where(self, crossed: Callable[[str], bool]) -> dict[ScopeKind, tuple[Scope, ...]]:
         topology, job = self._topology, self._observed.job
-
-        def crossed(device: str) -> bool:
-            return job is None or topology.crosses(job, device)
-
         hosts = [host for host in topology.hosts if crossed(host)]
         switches = [device for device in sorted(topology.ports_of) if topology.is_switch(device) and crossed(device)]
         queues = [
@@ -117,6 +132,10 @@ class Places:
                     yield Scope.of(ScopeKind.JOB, self._observed.job)
             case Relation.PAUSED_UPSTREAM:
                 yield from self._observed.pause_graph.upstream(scope)
+            case Relation.PAUSE_CYCLES:
+                for cycle in self.instances(ScopeKind.CYCLE):
+                    if any(device == scope.device for device, _ in self.ports(cycle)):
+                        yield cycle
             case Relation.FABRIC:
                 yield Scope.of(ScopeKind.FABRIC, "all")
 
@@ -135,10 +154,17 @@ class Places:
             yield Scope.of(ScopeKind.NIC, *end)
 
     def _groups_over(self, scope: Scope) -> Iterator[Scope]:
-        ends = set(self.ports(scope))
-        for over, group in self._groups.items():
-            if any((group.device, member) in ends for member in group.members):
-                yield over
+        for end in self.ports(scope):
+            yield from self._groups_of.get(end, ())
+
+    @cached_property
+    def _groups_of(self) -> dict[End, list[Scope]]:
+        """Groups by their member ports."""
+        found: dict[End, list[Scope]] = defaultdict(list)
+        for scope, group in self._groups.items():
+            for member in group.members:
+                found[(group.device, member)].append(scope)
+        return found
 
     def hot_member(self, group: Scope) -> str | None:
         """The installed member with the deepest lossless queue after the onset, by load where no queue was read; None
@@ -235,6 +261,50 @@ class Places:
             if egress is not None:
                 found.update(self._queues(*egress))
         return tuple(sorted(found))
+
+    # -- what holds up what -------------------------------------------------------------------------------------------
+
+    def can_hold(self, queue: Scope) -> bool:
+        """Whether a queue may be why its device pauses others: it holds packets and is paused itself, or it is among
+        the deepest of the device.
+
+        A queue nobody measured may; an empty one fills no buffer, however long it is paused.
+        """
+        own = self._observed.signals("queue_peak_bytes").get((queue.parts[0], queue.parts[1], queue.parts[2]))
+        if own is None or own["after_max"] is None:
+            return True
+        if queue in self._observed.pause_graph.paused:
+            return own["after_max"] > 0
+        return own["after_max"] >= HOLDING_DEPTH * self._deepest[queue.device]
+
+    @cached_property
+    def _deepest(self) -> dict[str, float]:
+        """Peak of the deepest queue of each device after the onset, in bytes."""
+        found: dict[str, float] = {}
+        for (device, _, _), signal in self._observed.signals("queue_peak_bytes").items():
+            found[device] = max(found.get(device, 0.0), signal["after_max"] or 0.0)
+        return found
+
+    def holds_up_job(self, scope: Scope) -> bool:
+        """Whether pausing that begins at a place holds up queues that the job's bytes cross, however far upstream."""
+        job = self._observed.job
+        waiting = [
+            queue
+            for queue in {*self.around(scope), *self.related(scope, Relation.EGRESS_QUEUES)}
+            if queue.kind is ScopeKind.QUEUE and self.can_hold(queue)
+        ]
+        seen = set(waiting)
+        while waiting:
+            for queue in self._observed.pause_graph.upstream(waiting.pop()):
+                peer = self._topology.peer(queue.parts[0], queue.parts[1])
+                if job is not None and all(
+                    self._topology.crosses(job, device) for device in (queue.device, *(peer or ("", ""))[:1])
+                ):
+                    return True
+                if queue not in seen and self.can_hold(queue):
+                    seen.add(queue)
+                    waiting.append(queue)
+        return False
 
     # -- blocks and names ---------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ class Result(BaseModel):
 class IncidentView(Result):
     """`onset` None: no symptom, no alert and no shared change gave one.
 
-    `onset_uncertainty_s`: half width, in seconds.
+    `onset_uncertainty_s`: half width, in seconds. `onset_source`: what told it.
     """
 
     id: str
@@ -36,6 +36,7 @@ class IncidentView(Result):
     job: str | None
     onset: str | None
     onset_uncertainty_s: float | None = None
+    onset_source: Literal["symptom", "alert", "telemetry"] | None = None
     window: tuple[str, str] | None
 
 
@@ -66,7 +67,11 @@ class DomainVerdict(Result):
 
 
 class Impact(Result):
-    """What the incident did to a job. `before_s` and `after_s` are median step times, `change` the relative rise."""
+    """What the incident did to a job.
+
+    `before_s` and `after_s` are step times, `change` the relative rise: medians of a rise, means where some steps are
+    slow (intermittent), the median and the long step of a stall. `at_least`: that step had not ended.
+    """
 
     job: str
     tenant: str | None = None
@@ -74,6 +79,8 @@ class Impact(Result):
     before_s: float
     after_s: float
     change: float
+    kind: Literal["rise", "intermittent", "stall"] = "rise"
+    at_least: bool = False
     onset: str | None
     share_explained: dict[str, float]
     finding: str | None = None

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from .facts import EventKind
 from .results import Domain, LoopClass
@@ -49,6 +50,7 @@ class Relation(StrEnum):
     RAIL = "rail"
     JOBS = "jobs"
     PAUSED_UPSTREAM = "paused_upstream"
+    PAUSE_CYCLES = "pause_cycles"
     FABRIC = "fabric"
 
 
@@ -59,17 +61,41 @@ class Graded(Rule):
     basis: Text
 
 
-class SignLink(Graded):
+class SignGrade(Rule):
+    """A probability of a sign with its basis: one number, or for a sign with levels P(at this level or above) for each
+    level from the first on."""
+
+    p: Annotated[
+        Annotated[Probability, Tag("(one)")]
+        | Annotated[tuple[Probability, ...], Field(min_length=2), Tag("(by level)")],
+        Discriminator(lambda p: "(by level)" if isinstance(p, list | tuple) else "(one)"),
+    ]
+    basis: Text
+
+    @property
+    def by_level(self) -> tuple[float, ...]:
+        """P(at this level or above), from level 1 on; a sign without levels has one."""
+        return self.p if isinstance(self.p, tuple) else (self.p,)
+
+    @model_validator(mode="after")
+    def _is_cumulative(self) -> SignGrade:
+        if any(higher > lower for lower, higher in pairwise(self.by_level)):
+            raise ValueError("levels are cumulative: each at most as probable as the one below")
+        return self
+
+
+class SignLink(SignGrade):
     """P(sign on | this cause alone), leak included.
 
     `effect`: raises; suppresses (the cause physically prevents the sign); excludes (absent by definition of the cause:
     counts against the hypothesis but never lowers the sign when another cause is present). `discriminating`: unread,
-    the cause is not assessable. `induced_ok`: why the network may induce a probability more than .05 away from `p`.
+    the cause is not assessable; `when_present` where only a presence tells (FEC hides bit errors: frames arrive
+    whole). `induced_ok`: why the network may induce a probability more than .05 away from `p`.
     """
 
     at: Relation = Relation.SELF
     effect: Literal["raises", "suppresses", "excludes"] = "raises"
-    discriminating: bool = False
+    discriminating: bool | Literal["when_present"] = False
     induced_ok: str | None = None
 
 
@@ -112,9 +138,9 @@ class LooksLike(Rule):
 class Cause(Rule):
     """A root-cause template.
 
-    `id` is `family.name`, never reused. `symptom` overrides the general P(symptom on | cause, job crosses it).
-    `ports` narrows a cause at queues or links to host-facing or inter-switch ones. `outlives_trigger`: once there it
-    stays when its trigger     is gone, so it is the root and the trigger contributes.
+    `id` is `family.name`, never reused. `symptom` overrides the general P(symptom on | cause, job crosses it). `ports`
+    narrows a cause at queues or links to host-facing or inter-switch ones. `outlives_trigger`: once there it stays
+    when its trigger is gone, so it is the root and the trigger contributes.
     """
 
     format: Literal[1]
@@ -143,7 +169,7 @@ class Cause(Rule):
     def _one_prior(self) -> Cause:
         if (self.hazard is None) == (self.prevalence is None):
             raise ValueError("exactly one of hazard (an event) and prevalence (a state) is needed")
-        if not any(link.discriminating for link in self.signs.values()):
+        if not any(link.discriminating is True for link in self.signs.values()):
             raise ValueError("no sign is marked discriminating: the cause could never be called not assessable")
         return self
 
@@ -186,6 +212,15 @@ class Limit(Rule):
         return self
 
 
+class HigherLevel(Rule):
+    """The predicate of a level above the first, when the answer is no (`absent`, without it whenever `present` is
+    false), and the name in `limits` shown with it."""
+
+    present: Text
+    absent: Text | None = None
+    limit: Text | None = None
+
+
 class SignalTest(Rule):
     """A predicate over the signal columns of one metric, asked at every place that has the metric.
 
@@ -194,6 +229,7 @@ class SignalTest(Rule):
     only host-facing or only inter-switch ports. `lossless`: only the lossless traffic classes. `combine`: how readings
     inside one place of the sign's scope (lanes of a port, both ends of a link) become one: any of them, or most of
     them. `observed`, `baseline`: the columns shown as numbers; `limit`: the name in `limits` shown with them.
+    `higher`: the levels above the first of a sign with levels; one whose limit is not known stays open.
     """
 
     metric: Text
@@ -206,6 +242,7 @@ class SignalTest(Rule):
     observed: Text
     baseline: Text | None = None
     limit: Text | None = None
+    higher: tuple[HigherLevel, ...] = ()
     scale: float = 1.0
     unit: Text
 
@@ -232,16 +269,19 @@ class PatternTest(Rule):
 class Sign(Rule):
     """A question asked of facts at a scope.
 
-    `leak` is P(on at an innocent place of a busy healthy fabric in the window).     `statements` word the answer
-    (`{observed}`, `{baseline}`, `{limit}`, `{unit}`, `{place}`, and what a pattern adds);     `read` is the command or
-    counter that would answer it where nothing was read (`{place}`, `{device}`, `{port}`).
+    `leak` is P(on at an innocent place of a busy healthy fabric in the window). `levels`: where one quantity crosses
+    several limits, what each of them means, lowest first; empty for a sign that is present or absent. `present` and
+    `absent` word the answer (`{observed}`, `{baseline}`, `{limit}`, `{unit}`, `{place}`, `{level}`, and what a pattern
+    adds); `read` is the command or counter that would answer it where nothing was read (`{place}`, `{device}`,
+    `{port}`).
     """
 
     format: Literal[1]
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]+$")]
     question: Text
     scope: ScopeKind
-    leak: Graded
+    leak: SignGrade
+    levels: Annotated[tuple[Text, ...], Field(max_length=5)] = ()
     signal: SignalTest | None = None
     event: EventTest | None = None
     pattern: PatternTest | None = None
@@ -256,6 +296,24 @@ class Sign(Rule):
         if sum(test is not None for test in (self.signal, self.event, self.pattern)) != 1:
             raise ValueError("exactly one of signal, event and pattern is needed")
         return self
+
+    @model_validator(mode="after")
+    def _levels_agree(self) -> Sign:
+        if len(self.levels) == 1:
+            raise ValueError("one level is no scale; leave levels out for a sign that is present or absent")
+        if len(self.leak.by_level) != self.top:
+            raise ValueError(f"leak.p has {len(self.leak.by_level)} numbers, the sign has {self.top} levels")
+        asked = 1 if self.event else 1 + len(self.signal.higher) if self.signal else self.top
+        if asked != self.top:
+            raise ValueError(f"{asked} levels are asked for, {self.top} are named in levels")
+        if self.signal is not None and self.signal.higher and self.signal.combine == "most":
+            raise ValueError("most places cannot agree on a level; a sign with levels combines any")
+        return self
+
+    @property
+    def top(self) -> int:
+        """The highest level; 1 for a sign that is present or absent."""
+        return len(self.levels) or 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from .facts import Event, EventKind
 from .findings import SignFinding
 from .metrics import METRICS, MetricKind
 from .observed import Observed
+from .onset import Onset
 from .places import Places
 from .results import ChainLink, CoverageRow, TelemetrySeries, TimelineEntry
 from .rules import KnowledgeBase, Relation
@@ -51,6 +52,7 @@ EVENT_WORDS = {
     EventKind.GPU_XID: "GPU error",
     EventKind.JOB_CHANGE: "job changed",
     EventKind.ROUTE_CHANGE: "routes changed",
+    EventKind.HASH_CHANGE: "load balancing changed",
     EventKind.HOST_CHANGE: "host changed",
     EventKind.LOG_LINE: "logged",
 }
@@ -68,6 +70,7 @@ ALWAYS_TOLD = frozenset(
         EventKind.GPU_XID,
         EventKind.JOB_CHANGE,
         EventKind.ROUTE_CHANGE,
+        EventKind.HASH_CHANGE,
         EventKind.HOST_CHANGE,
     }
 )
@@ -121,14 +124,9 @@ def chain(
             )
         )
     for queue in queues[:1]:
-        deep = [
-            f
-            for s in ("q_over_kmax", "q_high")
-            if (f := compiled.findings.get(s, queue)) is not None and f.state == "present"
-        ]
-        links.append(
-            _link(queue, f"{places.wording(queue)} is where packets wait", citations.cite(deep[0]) if deep else None)
-        )
+        depth = compiled.findings.get("queue_depth", queue)
+        cited_depth = None if depth is None or depth.state != "present" else citations.cite(depth)
+        links.append(_link(queue, f"{places.wording(queue)} is where packets wait", cited_depth))
     return tuple(links)
 
 
@@ -152,6 +150,7 @@ def timeline(
     citations: Citations,
     symptom: Symptom | None,
     symptom_id: str | None,
+    onset: Onset | None,
 ) -> tuple[TimelineEntry, ...]:
     """Events of the window, the onset, and when the findings of the root causes first showed."""
     entries = _told_events(observed, citations)
@@ -162,8 +161,23 @@ def timeline(
                 TimelineEntry(
                     ts=timestamp(symptom.onset),
                     scope=str(Scope.of(ScopeKind.JOB, symptom.job)),
-                    statement=f"onset: first slow step of {symptom.job} begins (within {symptom.uncertainty_s:.0f} s)",
+                    statement=f"{_onset_words(symptom, onset)} (within {symptom.uncertainty_s:.0f} s)",
                     finding=symptom_id,
+                ),
+            )
+        )
+    if onset is not None and onset.source == "telemetry":
+        told = (
+            f"{onset.shared} metrics of devices change together" if onset.shared > 1 else "a metric of a device changes"
+        )
+        entries.append(
+            (
+                onset.at,
+                TimelineEntry(
+                    ts=timestamp(onset.at),
+                    scope="fabric:all",
+                    statement=f"onset: {told} (within {onset.uncertainty_s:.0f} s)",
+                    finding=None,
                 ),
             )
         )
@@ -173,6 +187,11 @@ def timeline(
             if finding.state == "present" and finding.at is not None and relevance.if_true > relevance.if_none:
                 entries.append((finding.at, _first_seen(finding, places, citations)))
     return tuple(entry for _, entry in sorted(entries, key=lambda item: (item[0], item[1].scope, item[1].statement)))
+
+
+def _onset_words(symptom: Symptom, onset: Onset | None) -> str:
+    begins = f"first slow step of {symptom.job} begins"
+    return begins if onset is not None and onset.source == "telemetry" else f"onset: {begins}"
 
 
 def _first_seen(finding: SignFinding, places: Places, citations: Citations) -> TimelineEntry:

@@ -1,18 +1,22 @@
 """The symptom: did the step time of a job get worse, when, and by how much?
 
-Baseline and limits follow causal.md 4.8: enough steps on both sides, a change of at least 3 % and three spreads, and a
-rank test that chance would pass once in a thousand. Packed-sequence jobs need token-normalised time; where tokens per
-step vary they are divided out.
+Baseline and limits follow causal.md 4.8: a change of at least 3 % and three spreads, and a rank test that chance would
+pass once in a thousand; where few steps follow the change, the exact test. Steps may all be slower, or some of them,
+or one may stall. Packed-sequence jobs need token-normalised time; where tokens per step vary they are divided out.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
 from .facts import Provenance
+from .rank_tests import exact_rank_test_p, rank_test_p, ranks
+from .stalls import find_stall
 from .telemetry import Floats, Telemetry
 
 LEAST_CHANGE = 0.03
@@ -21,23 +25,52 @@ LEAST_CHANGE = 0.03
 LEAST_SPREADS = 3.0
 """Smallest change in median absolute deviations of the steps before it (causal.md 4.8)."""
 
+SLOW_SPREADS = 6.0
+"""Median absolute deviations above the median from which a single step is slow (judgement: four standard deviations of
+a normal distribution)."""
+
 LARGEST_P = 0.001
 """Largest p of the rank test (causal.md 4.8)."""
-LEAST_STEPS = 10
-"""Fewest steps on each side of a change point (causal.md 4.8: at least 10 after; its 50 before are kept as a note, not
-a bar)."""
+
+ENOUGH_STEPS = 10
+"""Steps on each side from which the normal approximation of the rank test holds; below it the exact test decides."""
+
+LEAST_BEFORE, LEAST_AFTER = 5, 4
+"""Fewest steps before and after a change point (judgement: fewer behind it cannot pass the exact test, fewer ahead of
+it are no baseline)."""
+
+FEWEST_STEPS = 16
+"""Steps below which no division passes: the best of n - 8 divisions of n steps has p = (n - 8) / C(n, n / 2), which
+first is below LARGEST_P at 16."""
+LONGEST_EXACT = 60
+"""Most steps ahead of a change that the exact test takes, those next to it (causal.md 4.8: a baseline of 50)."""
 NEAR_BEST = 4.0
 """Change points whose fit is this close to the best (in log-likelihood units) are inside the uncertainty of the onset
 (judgement: about 95 %)."""
+UNEXPLAINED = 0.02
+"""P(a rise this size without any catalogued cause) (judgement, DESIGN.md section 5)."""
+LOG_ENDS = 0.5
+"""P(a log that stops was no longer written or collected, though the job went on) (judgement)."""
+
+
+class SymptomKind(StrEnum):
+    """How a job got slower: every step, some steps, or one step that took (or takes) far too long."""
+
+    RISE = "rise"
+    INTERMITTENT = "intermittent"
+    STALL = "stall"
 
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
     """A job got slower.
 
-    `onset` is when the first slow step began, `uncertainty_s` how far off that may be on either side: at least that
-    step's length. `before_s` and `after_s` are median step times, `change` their relative difference, `record` the
-    first slow step's record.
+    `onset` is when the first slow step began, `uncertainty_s` how far off that may be on either side: at least the
+    usual length of a step. `before_s` and `after_s` are step times: medians of a rise, means of an intermittent one,
+    the median and the long step of a stall (`is_open`: it has not ended, so at least). `change` is their relative
+    difference, `record` the first slow step's record, `steps` how many were compared on each side. `unexplained` is
+    the probability of such a change without any catalogued cause. `until` is when a stall was over or last seen to
+    last; a rise is taken to last.
     """
 
     job: str
@@ -47,14 +80,20 @@ class Symptom:
     after_s: float
     change: float
     record: Provenance
+    kind: SymptomKind = SymptomKind.RISE
+    is_open: bool = False
+    steps: tuple[int, int] = (0, 0)
+    unexplained: float = UNEXPLAINED
+    until: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Rise:
     """The step from one level of step times to a higher one.
 
-    `first_slow` is the index of the first slow step; `earliest` and `latest` are the first and last index that fit
-    nearly as well. `before_s`, `after_s`: medians of the levels.
+    `first_slow` is the index of the first slow step, `end` that of the first step behind the slow ones; `earliest` and
+    `latest` are the first and last index that fit nearly as well. `before_s`, `after_s`: medians of the levels, means
+    where only some steps are slow.
     """
 
     first_slow: int
@@ -62,21 +101,106 @@ class Rise:
     latest: int
     before_s: float
     after_s: float
+    end: int = 0
+    is_intermittent: bool = False
 
     @property
     def change(self) -> float:
         return self.after_s / self.before_s - 1
 
 
-def find_symptoms(telemetry: Telemetry, window: tuple[float, float]) -> tuple[Symptom, ...]:
-    """Every job whose step time rose within the window, the largest change first."""
-    jobs = telemetry.rows("SELECT DISTINCT device FROM samples WHERE metric = 'step_seconds' ORDER BY device")
-    found = [symptom for (job,) in jobs if (symptom := find_symptom(telemetry, job, window)) is not None]
-    return tuple(sorted(found, key=lambda symptom: (-symptom.change, symptom.job)))
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Steps of a job within the window: when each ended and how long it took.
+
+    `is_open`: the last has not ended; its values are when and how long it was watched. `open_began`: its begin was
+    recorded, not guessed.
+    """
+
+    times: Floats
+    seconds: Floats
+    records: tuple[Provenance, ...]
+    is_open: bool
+    open_began: bool
 
 
-def find_symptom(telemetry: Telemetry, job: str, window: tuple[float, float]) -> Symptom | None:
-    """The rise of a job's step time within the window; None when it did not rise or too few steps tell."""
+def find_symptoms(
+    telemetry: Telemetry, window: tuple[float, float], ends: Mapping[str, float] | None = None
+) -> tuple[Symptom, ...]:
+    """Every job whose step time rose within the window, the largest change first.
+
+    `ends` tells until when a job was scheduled to run, where that is known: only then a log that stops is a stall.
+    """
+    jobs = telemetry.rows(
+        "SELECT DISTINCT device FROM samples WHERE metric IN ('step_seconds', 'step_open') ORDER BY device"
+    )
+    found = [
+        symptom
+        for (job,) in jobs
+        if (symptom := find_symptom(telemetry, job, window, (ends or {}).get(job))) is not None
+    ]
+    return tuple(sorted((_confirmed(one, found) for one in found), key=lambda one: (-one.change, one.job)))
+
+
+def _confirmed(symptom: Symptom, found: list[Symptom]) -> Symptom:
+    """A stall, less likely innocent where other jobs were slow at the same time: their checkpoints do not coincide."""
+    unexplained = symptom.unexplained
+    for other in found:
+        if other is not symptom and overlaps(symptom, other):
+            unexplained *= other.unexplained
+    return replace(symptom, unexplained=max(unexplained, min(UNEXPLAINED, symptom.unexplained)))
+
+
+def overlaps(one: Symptom, other: Symptom) -> bool:
+    """Whether two jobs were slow at the same time."""
+    return max(one.onset, other.onset) <= min(one.until, other.until)
+
+
+def find_symptom(
+    telemetry: Telemetry, job: str, window: tuple[float, float], end: float | None = None
+) -> Symptom | None:
+    """The rise of a job's step time within the window, else a step that stalled; None when neither shows or too few
+    steps tell."""
+    steps = _steps(telemetry, job, window, end)
+    rise = find_rise(steps.seconds) or find_intermittent(steps.seconds)
+    if rise is not None:
+        onset = float(steps.times[rise.first_slow - 1])
+        # Without a fault the last step in question would have ended after its usual time.
+        latest = float(steps.times[rise.latest - 1]) + rise.before_s
+        return Symptom(
+            job,
+            onset,
+            max(latest - onset, float(onset - steps.times[rise.earliest - 1])),
+            rise.before_s,
+            rise.after_s,
+            rise.change,
+            steps.records[rise.first_slow],
+            SymptomKind.INTERMITTENT if rise.is_intermittent else SymptomKind.RISE,
+            steps=(rise.first_slow, rise.end - rise.first_slow),
+        )
+    stall = find_stall(steps.seconds)
+    if stall is None:
+        return None
+    is_open = steps.is_open and stall.index == len(steps.seconds) - 1
+    length = float(steps.seconds[stall.index])
+    return Symptom(
+        job,
+        float(steps.times[stall.index]) - length,
+        # What stopped the step did so before it would have ended.
+        stall.usual_s,
+        stall.usual_s,
+        length,
+        stall.times - 1,
+        steps.records[stall.index],
+        SymptomKind.STALL,
+        is_open,
+        (stall.index, 1),
+        max(stall.innocent, UNEXPLAINED) if steps.open_began or not is_open else LOG_ENDS,
+        float(steps.times[stall.last]),
+    )
+
+
+def _steps(telemetry: Telemetry, job: str, window: tuple[float, float], end: float | None) -> _Steps:
     rows = telemetry.rows(
         "SELECT steps.ts, steps.value, tokens.value, steps.source, steps.record FROM samples AS steps "
         "LEFT JOIN samples AS tokens ON tokens.metric = 'step_tokens' AND tokens.value > 0 "
@@ -87,24 +211,50 @@ def find_symptom(telemetry: Telemetry, job: str, window: tuple[float, float]) ->
     )
     times = np.array([row[0] for row in rows], dtype=np.float64)
     seconds = np.array([row[1] for row in rows], dtype=np.float64)
+    records = tuple(_record(telemetry, row[3], row[4]) for row in rows)
     tokens = [row[2] for row in rows]
     if tokens and None not in tokens:
         seconds = seconds * np.median(tokens) / np.array(tokens, dtype=np.float64)
-    rise = find_rise(seconds)
-    if rise is None:
-        return None
-    onset = float(times[rise.first_slow - 1])
-    _, _, _, source, record = rows[rise.first_slow]
-    origin = telemetry.sources[source]
-    return Symptom(
-        job,
-        onset,
-        max(float(times[rise.latest] - onset), float(onset - times[rise.earliest - 1])),
-        rise.before_s,
-        rise.after_s,
-        rise.change,
-        Provenance(origin.source, f"line {record}", origin.adapter, origin.sha256) if record else origin,
+    last = _open_step(telemetry, job, window, rows[-1] if rows else None, end)
+    # A step under way says something only once it has outlasted the usual one.
+    if last is None or len(seconds) == 0 or last[1] <= np.median(seconds):
+        return _Steps(times, seconds, records, False, False)
+    watched, lasted, record, began = last
+    if not began and lasted < np.max(seconds):
+        return _Steps(times, seconds, records, False, False)
+    return _Steps(np.append(times, watched), np.append(seconds, lasted), (*records, record), True, began)
+
+
+def _open_step(
+    telemetry: Telemetry, job: str, window: tuple[float, float], last: tuple[object, ...] | None, end: float | None
+) -> tuple[float, float, Provenance, bool] | None:
+    """(until when it was watched, how long it lasted by then, record, was its begin recorded?) of the step that had
+    not ended by the end of the window.
+
+    Where only ends are logged, the last end is the begin of the next step, if the scheduler says that the job ran on.
+    """
+    span = telemetry.span()
+    watched = min(window[1], span[1] if span else window[1])
+    opened = telemetry.rows(
+        "SELECT ts, source, record FROM samples WHERE metric = 'step_open' AND device = ? AND ts BETWEEN ? AND ? "
+        "ORDER BY ts DESC LIMIT 1",
+        (job, *window),
     )
+    if opened:
+        at, source, record = opened[0]
+        return watched, watched - at, _record(telemetry, source, record), True
+    later = telemetry.rows(
+        "SELECT 1 FROM samples WHERE metric = 'step_seconds' AND device = ? AND ts > ? LIMIT 1", (job, window[1])
+    )
+    if last is None or later or end is None or end <= watched:
+        return None
+    at, source, record = float(str(last[0])), int(str(last[3])), int(str(last[4]))
+    return watched, watched - at, _record(telemetry, source, record), False
+
+
+def _record(telemetry: Telemetry, source: int, record: int) -> Provenance:
+    origin = telemetry.sources[source]
+    return Provenance(origin.source, f"line {record}", origin.adapter, origin.sha256) if record else origin
 
 
 def find_rise(seconds: Floats) -> Rise | None:
@@ -113,7 +263,7 @@ def find_rise(seconds: Floats) -> Rise | None:
     A slow start or a recovery within the steps does not hide it: where the best division is a fall, the larger rise on
     either side of it counts, and what follows a later fall is not counted as slow. None where nothing rose.
     """
-    if len(seconds) < 2 * LEAST_STEPS:
+    if len(seconds) < FEWEST_STEPS:
         return None
     point = change_point(seconds)
     split = point.first_slow
@@ -124,68 +274,81 @@ def find_rise(seconds: Floats) -> Rise | None:
             first_slow=right.first_slow + split,
             earliest=right.earliest + split,
             latest=right.latest + split,
+            end=right.end + split,
         )
         return max(filter(None, (left, right)), key=lambda rise: rise.change, default=None)
     before, after = seconds[:split], seconds[split:]
-    if len(after) >= 2 * LEAST_STEPS:
+    if len(after) >= FEWEST_STEPS:
         recovery = change_point(after).first_slow
         if _has_risen(after[recovery:], after[:recovery]):
             after = after[:recovery]
     if not _has_risen(before, after):
         return None
+    end = split + len(after)
     fast, slow = float(np.median(before)), float(np.median(after))
     # A checkpoint just ahead of the change pulls the best fit to itself: where as few steps lie on the wrong side of
     # the middle between the levels, the change may be as well.
     is_slow = np.concatenate((before, after)) > (fast + slow) / 2
     misplaced = np.cumsum(np.concatenate(([0], is_slow))) - np.cumsum(np.concatenate(([0], ~is_slow)))
     likely = np.nonzero(misplaced == misplaced.min())[0]
-    return Rise(split, min(point.earliest, max(int(likely[0]), 1)), max(point.latest, int(likely[-1])), fast, slow)
+    return Rise(split, min(point.earliest, max(int(likely[0]), 1)), max(point.latest, int(likely[-1])), fast, slow, end)
 
 
 def _has_risen(before: Floats, after: Floats) -> bool:
-    middle = float(np.median(before))
-    rise = float(np.median(after)) - middle
-    spread = float(np.median(np.abs(before - middle)))
-    is_large = rise >= LEAST_CHANGE * middle and rise >= LEAST_SPREADS * spread
-    # The division was chosen as the best of many: chance had that many tries (Bonferroni).
-    tries = max(1, len(before) + len(after) - 2 * LEAST_STEPS + 1)
-    return is_large and tries * rank_test_p(before, after) <= LARGEST_P
+    level = float(np.median(before))
+    rise = float(np.median(after)) - level
+    if rise < LEAST_CHANGE * level or rise < LEAST_SPREADS * _spread(before):
+        return False
+    # The division was chosen as the best of many: chance had that many tries (Bonferroni), of which those with enough
+    # steps on both sides are counted apart.
+    count = len(before) + len(after)
+    tries, well_placed = count - LEAST_BEFORE - LEAST_AFTER + 1, max(0, count - 2 * ENOUGH_STEPS + 1)
+    if min(len(before), len(after)) >= ENOUGH_STEPS:
+        return well_placed * rank_test_p(before, after) <= LARGEST_P
+    p = exact_rank_test_p(before[-LONGEST_EXACT:], after[:LONGEST_EXACT])
+    return (tries - well_placed) * p <= LARGEST_P
+
+
+def _spread(seconds: Floats) -> float:
+    return float(np.median(np.abs(seconds - np.median(seconds))))
+
+
+def find_intermittent(seconds: Floats) -> Rise | None:
+    """Some steps slow from a time on, none before; None where the slow ones lie as chance would deal them.
+
+    Each step is slow or not, and the first slow one divides them: of k slow steps in n, none is among the first w with
+    probability C(n - w, k) / C(n, k). One division, so one try.
+    """
+    if len(seconds) < FEWEST_STEPS:
+        return None
+    usual = float(np.median(seconds))
+    is_slow = seconds > usual + max(LEAST_CHANGE * usual, SLOW_SPREADS * _spread(seconds))
+    slow, first = int(is_slow.sum()), int(np.argmax(is_slow))
+    if slow < 2 or first < LEAST_BEFORE:
+        return None
+    behind = len(seconds) - first
+    if math.comb(behind, slow) > LARGEST_P * math.comb(len(seconds), slow):
+        return None
+    # What slows every n-th step goes unseen for a while: as long as with 95 % no step would escape it.
+    unseen = math.ceil(math.log(0.05) / math.log(1 - slow / behind)) if slow < behind else 0
+    before, after = float(np.mean(seconds[:first])), float(np.mean(seconds[first:]))
+    return Rise(first, max(1, first - unseen), first, before, after, len(seconds), is_intermittent=True)
 
 
 def change_point(values: Floats) -> Rise:
-    """The division into two levels that fits best, by least squares of ranks: a checkpoint that takes ten times as long
-    weighs no more than any slow step. `before_s` and `after_s` are mean ranks here.
+    """The division into two levels that fits best, by least squares of ranks: a checkpoint that takes ten times as
+    long weighs no more than any slow step. `before_s` and `after_s` are mean ranks here.
 
-    Needs at least 2 x LEAST_STEPS values.
+    Needs at least LEAST_BEFORE + LEAST_AFTER values.
     """
-    ranks = _ranks(values)
-    count = len(ranks)
-    ranks -= ranks.mean()
-    splits = np.arange(LEAST_STEPS, count - LEAST_STEPS + 1)
-    sums = np.cumsum(ranks)[splits - 1]
+    ranked = ranks(values)
+    count = len(ranked)
+    ranked -= ranked.mean()
+    splits = np.arange(LEAST_BEFORE, count - LEAST_AFTER + 1)
+    sums = np.cumsum(ranked)[splits - 1]
     left, right = sums / splits, -sums / (count - splits)
-    residual = float(np.sum(ranks**2)) - splits * left**2 - (count - splits) * right**2
+    residual = float(np.sum(ranked**2)) - splits * left**2 - (count - splits) * right**2
     best = int(np.argmin(residual))
     floor = max(float(residual[best]), 1e-12)
     near = np.nonzero(count / 2 * np.log(np.maximum(residual, floor) / floor) <= NEAR_BEST / 2)[0]
     return Rise(int(splits[best]), int(splits[near[0]]), int(splits[near[-1]]), float(left[best]), float(right[best]))
-
-
-def _ranks(values: Floats) -> Floats:
-    """Ranks from 1, ties at their mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return ranks
-
-
-def rank_test_p(before: Floats, after: Floats) -> float:
-    """One-sided p of the Mann-Whitney test that `after` is larger (normal approximation, fine from 10 values a
-    side)."""
-    m, n = len(before), len(after)
-    joined = np.concatenate((before, after))
-    ranks = _ranks(joined)
-    _, counts = np.unique(joined, return_counts=True)
-    statistic = float(np.sum(ranks[m:])) - n * (n + 1) / 2
-    ties = float(np.sum(counts**3 - counts)) / ((m + n) * (m + n - 1))
-    deviation = math.sqrt(m * n / 12 * (m + n + 1 - ties))
-    return 0.5 * math.erfc((statistic - m * n / 2) / (deviation * math.sqrt(2))) if deviation > 0 else 1.0

@@ -14,10 +14,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Literal
 
 import networkx as nx
 
-from .facts import Cable, Event, EventKind, Fact, FirmwareState, InterfaceAlias, JobPlacement, RouteState, Series
+from .facts import (
+    Cable,
+    Event,
+    EventKind,
+    Fact,
+    FirmwareState,
+    InterfaceAlias,
+    JobPlacement,
+    QosProfile,
+    RouteState,
+    Series,
+)
 from .metrics import METRICS
 from .scope import Scope, ScopeKind, link_scope
 
@@ -43,7 +55,8 @@ class EcmpGroup:
     """Next hops that share a prefix on a device.
 
     `members` are all ports seen in it during the window, `before` and `after` those of the first and the last route
-    capture, read at `first_at` and `last_at` (the same time when there is one capture only).
+    capture, read at `first_at` and `last_at` (the same time when there is one capture only). Known by links: no route
+    of the device was read, the members are its links that lead the same way, and the times those of the window.
     """
 
     device: str
@@ -53,6 +66,7 @@ class EcmpGroup:
     after: tuple[str, ...]
     first_at: float
     last_at: float
+    known_by: Literal["routes", "links"] = "routes"
 
     @property
     def scope(self) -> Scope:
@@ -84,6 +98,7 @@ class Topology:
         self.cables: list[Cable] = []
         self.routes: list[RouteState] = []
         self.firmware: list[FirmwareState] = []
+        self.profiles: list[QosProfile] = []
         self.events: list[Event] = []
         self.jobs: dict[str, JobPlacement] = {}
         self._counting_hosts: set[str] = set()
@@ -98,6 +113,8 @@ class Topology:
                     self.routes.append(fact)
                 case FirmwareState():
                     self.firmware.append(fact)
+                case QosProfile():
+                    self.profiles.append(fact)
                 case Event():
                     self.events.append(fact)
                 case JobPlacement(job=job):
@@ -109,6 +126,7 @@ class Topology:
                     pass
         self.cables.sort(key=lambda c: (c.a_device, c.a_port, c.b_device, c.b_port, c.provenance.source))
         self.routes.sort(key=lambda r: (r.device, r.prefix, r.at, r.provenance.source, r.provenance.record))
+        self.profiles.sort(key=lambda p: (p.device, p.at, p.provenance.source, p.provenance.record))
         self.events.sort(key=lambda event: (event.at, event.device, event.port, event.kind, event.statement))
         self.graph: nx.Graph[str] = nx.Graph()
         self._peers: dict[End, End] = {}

@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .compile import Compiled, Hypothesis
+from .compile import Compiled
 from .frontier import Explains, Posterior, any_of, symptom_shares
+from .hypotheses import Hypothesis
 from .places import Places
 from .results import Role, Status
 from .rules import KnowledgeBase
@@ -26,8 +27,10 @@ REFUTED_LOG10 = -2.0
 
 RULED_OUT_BELOW = 0.05
 """Largest probability and share of a cause that is ruled out (DESIGN.md section 6)."""
+
 WORTH_LISTING = 0.001
 """Probability from which a hypothesis is listed on its own (DESIGN.md section 7)."""
+
 FEW_PLACES = 3
 """A cause with at most so many places has each of them listed (judgement)."""
 
@@ -38,6 +41,10 @@ TELLING = 0.05
 SAME_EVIDENCE = 0.3
 """Largest difference in log10 Bayes factors, over all read findings, of hypotheses that the evidence cannot tell
 apart: a factor of two (judgement)."""
+
+WORTH_TYING = 0.05
+"""Probability from which one cause at two places may be a tie class: what is less likely at each is no candidate
+(judgement; the calibration of tie classes begins there too, DESIGN.md section 9)."""
 
 ROOT_SHARE = 0.20
 """Share from which a supported cause is a root of the symptom; below it contributes or merely co-occurs
@@ -274,7 +281,8 @@ class Judge:
         return tuple(found)
 
     def _ties(self, listed: Sequence[str]) -> list[tuple[str, ...]]:
-        """Listed hypotheses of one block that the read findings do not tell apart; singletons stay singletons."""
+        """Listed hypotheses that the read findings do not tell apart: causes of one block, and one cause at several
+        places (uplink and downlink of a way); singletons stay singletons."""
         blocks: dict[str, list[str]] = defaultdict(list)
         for node in listed:
             blocks[self._places.block(self._compiled.hypotheses[node].scope)].append(node)
@@ -288,7 +296,32 @@ class Judge:
                     classes.append([node])
                 else:
                     home.append(node)
-        return [tuple(members) for members in classes]
+        return [tuple(members) for members in self._tied_places(classes)]
+
+    def _tied_places(self, classes: list[list[str]]) -> list[list[str]]:
+        """Classes led by one cause at places that the evidence favours alike, none of them sure by itself, as one:
+        that it happened may be sure where the place is not."""
+        probability, hypotheses = self._posterior.probability, self._compiled.hypotheses
+        tied: list[list[str]] = []
+        for members in sorted(classes, key=lambda members: (-probability[members[0]], members[0])):
+            lead = members[0]
+            home = next(
+                (
+                    c
+                    for c in tied
+                    if hypotheses[c[0]].cause is hypotheses[lead].cause
+                    and WORTH_TYING <= probability[lead] <= probability[c[0]] < SUPPORTED
+                    and self._has_own_finding(lead)
+                    and self._has_own_finding(c[0])
+                    and probability[c[0]] / probability[lead] <= 10**SAME_EVIDENCE
+                ),
+                None,
+            )
+            if home is None:
+                tied.append(list(members))
+            else:
+                home.extend(members)
+        return tied
 
     def _difference(self, one: str, other: str) -> float:
         weights = [

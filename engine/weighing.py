@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from .compile import Compiled
 from .findings import SignFinding
+from .levels import seen_probability
 from .one_cause import (
+    ByLevel,
     Chain,
     MechanismNode,
     SignReach,
@@ -17,6 +19,7 @@ from .one_cause import (
     induced_off,
     induced_probability,
     mechanism_states,
+    off_given,
     own_leak,
 )
 
@@ -52,35 +55,38 @@ def relevance(compiled: Compiled, node: str) -> tuple[Relevance, ...]:
             compiled.finding(reach),
             *bearing,
             tuple(mechanism for mechanism, _ in reach.through),
-            bool(reach.cell and reach.cell.discriminating),
+            _is_discriminating(reach, compiled.finding(reach)),
         )
         for reach, bearing in zip(chain.signs, compiled.answers[key], strict=True)
     ]
     return tuple(sorted(found, key=lambda r: (r.factor, r.finding.sign, r.finding.scope)))
 
 
-def _bearing(compiled: Compiled, reach: SignReach, chain: Chain) -> tuple[float, float]:
-    """P(what was seen of a sign | only this cause) and P(...
+def _is_discriminating(reach: SignReach, finding: SignFinding) -> bool:
+    mark = False if reach.cell is None else reach.cell.discriminating
+    return finding.state == "present" if mark == "when_present" else mark
 
-    | no catalogued cause).
-    """
+
+def _bearing(compiled: Compiled, reach: SignReach, chain: Chain) -> tuple[float, float]:
+    """P(what was seen of a sign | only this cause) and P(what was seen of it | no catalogued cause)."""
     finding = compiled.finding(reach)
     on_true, on_none = sign_probabilities(reach, ancestors(reach, chain))
     return _seen(finding, on_true), _seen(finding, on_none)
 
 
-def sign_probabilities(reach: SignReach, chain: tuple[MechanismNode, ...]) -> tuple[float, float]:
-    """P(sign on | only this cause) and P(sign on | no catalogued cause)."""
+def sign_probabilities(reach: SignReach, chain: tuple[MechanismNode, ...]) -> tuple[ByLevel, ByLevel]:
+    """P(sign on | only this cause) and P(sign on | no catalogued cause), by level."""
     if reach.cell is not None and reach.cell.effect != "raises":
-        return reach.cell.p, reach.leak
-    nothing = 1 - induced_off(reach, mechanism_states(chain, cause_on=False))
-    return induced_probability(reach, chain), max(reach.leak, nothing)
+        return reach.cell.by_level, reach.leak
+    by_itself = induced_off(reach, mechanism_states(chain, cause_on=False))
+    nothing = tuple(max(leak, 1 - off) for leak, off in zip(reach.leak, by_itself, strict=True))
+    return induced_probability(reach, chain), nothing
 
 
-def _seen(finding: SignFinding, p_on: float) -> float:
-    likelihood = finding.likelihood
-    assert likelihood is not None
-    return likelihood.on * p_on + likelihood.off * (1 - p_on)
+def _seen(finding: SignFinding, at_least: ByLevel) -> float:
+    seen = finding.likelihood(len(at_least))
+    assert seen is not None
+    return seen_probability(seen, at_least)
 
 
 def combined_factor(compiled: Compiled, node: str, findings: Iterable[SignFinding]) -> float:
@@ -106,19 +112,20 @@ def _joint(compiled: Compiled, chain: Chain, reaches: Iterable[SignReach], cause
     total = 0.0
     for weight, on in mechanism_states(chain.mechanisms, cause_on):
         for reach, fixed, off in links:
-            for mechanism, link in reach.through:
-                off *= 1 - link if mechanism in on else 1.0
-            weight *= _seen(compiled.finding(reach), 1 - off if fixed is None else fixed)
+            by_mechanisms = off_given(reach, on)
+            at_least = tuple(1 - own * part for own, part in zip(off, by_mechanisms, strict=True))
+            weight *= _seen(compiled.finding(reach), at_least if fixed is None else fixed)
         total += weight
     return total
 
 
-def _own_links(reach: SignReach, chain: Chain, cause_on: bool) -> tuple[float | None, float]:
-    """(the probability when a cell fixes it, P(off) by leak and direct link alone)."""
+def _own_links(reach: SignReach, chain: Chain, cause_on: bool) -> tuple[ByLevel | None, ByLevel]:
+    """(the probabilities when a cell fixes them, P(off) by leak and direct link alone), by level."""
     if reach.cell is not None and reach.cell.effect != "raises":
-        return (reach.cell.p if cause_on else reach.leak), 1.0
+        return (reach.cell.by_level if cause_on else reach.leak), (1.0,) * len(reach.leak)
     relevant = ancestors(reach, chain)
-    return None, (1 - own_leak(reach, relevant)) * (1 - direct_link(reach, relevant) if cause_on else 1.0)
+    links = direct_link(reach, relevant) if cause_on else (0.0,) * len(reach.leak)
+    return None, tuple((1 - leak) * (1 - p) for leak, p in zip(own_leak(reach, relevant), links, strict=True))
 
 
 def _signature(compiled: Compiled, node: str) -> tuple[object, ...]:
@@ -134,7 +141,7 @@ def _signature(compiled: Compiled, node: str) -> tuple[object, ...]:
         tuple(
             (
                 reach.sign,
-                compiled.finding(reach).likelihood,
+                compiled.finding(reach).likelihood(len(reach.leak)),
                 reach.cell is None,
                 tuple((index[m], link) for m, link in reach.through),
             )

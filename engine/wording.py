@@ -78,6 +78,8 @@ def statement(sign: Sign, finding: SignFinding, places: Places) -> str:
         limit=number(finding.limit),
         unit=finding.unit,
     )
+    if finding.levels is not None and finding.levels.least > 0:
+        blanks["level"] = sign.levels[finding.levels.least - 1]
     blanks.update(finding.words)
     return (sign.present if finding.state == "present" else sign.absent).format_map(blanks)
 

@@ -5,7 +5,7 @@ Each fact names the line of the case file it stands in, so a finding of a case c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate
@@ -13,7 +13,7 @@ from itertools import accumulate
 from ..engine.facts import Event, Fact, FileRead, FirmwareState, Incident, Provenance, Reading, Series
 from ..engine.metrics import METRICS
 from ..engine.scope import ScopeKind
-from .casefile import Capture, Case, RuleCases, Situation, merged_series
+from .casefile import Capture, Case, Ranks, RuleCases, Situation, merged_series
 from .shorthand import samples
 from .small_fabric import SmallFabric
 
@@ -81,6 +81,8 @@ class _Builder:
                 yield Event(event.kind, device, event.port, START + event.at, statement, origin, dict(event.details))
         if situation.steps is not None:
             yield self.steps(situation.steps)
+        if situation.ranks is not None:
+            yield from self.ranks(situation.steps, situation.ranks)
         yield from self.series().values()
 
     def provenance(self, *at: str | int) -> Provenance:
@@ -93,7 +95,7 @@ class _Builder:
         for pattern in capture.without:
             self.ports(key, index, *pattern.partition("/")[::2])
 
-    def devices(self, key: str, index: int, pattern: str) -> tuple[str, ...]:
+    def devices(self, key: str, index: int | str, pattern: str) -> tuple[str, ...]:
         found = self.fabric.devices(pattern)
         if not found:
             raise self.wrong(f"no device of the topology matches {pattern!r}", key, index)
@@ -105,12 +107,31 @@ class _Builder:
             raise self.wrong(f"no linked port of the topology matches {device}/{port}", key, index)
         return found
 
+    def durations(self, text: str, *at: str) -> list[float]:
+        found = samples(text)
+        if any(duration is None or duration <= 0 for duration in found):
+            raise self.wrong("a step takes time, and so do its parts: every sample must be a number above 0", *at)
+        return [duration or 0.0 for duration in found]
+
     def steps(self, text: str) -> Series:
-        durations = samples(text)
-        if any(duration is None or duration <= 0 for duration in durations):
-            raise self.wrong("a step takes time: every sample must be a number above 0", "steps")
-        ends = tuple(START + end for end in accumulate(duration or 0.0 for duration in durations))
-        return Series(self.fabric.job.name, "", "", "step_seconds", ends, durations, self.provenance("steps"))
+        durations = self.durations(text, "steps")
+        ends = tuple(START + end for end in accumulate(durations))
+        return Series(self.fabric.job.name, "", "", "step_seconds", ends, tuple(durations), self.provenance("steps"))
+
+    def ranks(self, steps: str | None, ranks: Mapping[str, Ranks]) -> Iterator[Series]:
+        if steps is None:
+            raise self.wrong("ranks are timed within steps: give steps as well", "ranks")
+        begins = [START, *(START + end for end in accumulate(self.durations(steps, "steps")))][:-1]
+        timing = {host: (key, one) for key, one in ranks.items() for host in self.devices("ranks", key, key)}
+        for host, (key, one) in sorted(timing.items()):
+            enters, sends = (self.durations(text, "ranks", key) for text in (one.enters, one.sends))
+            if not len(enters) == len(sends) == len(begins):
+                raise self.wrong(f"{len(enters)} entries and {len(sends)} sends of {len(begins)} steps", "ranks", key)
+            dones = [entry + send for entry, send in zip(enters, sends, strict=True)]
+            for metric, values in (("rank_send_start", enters), ("rank_send_done", dones)):
+                times = tuple(begin + value for begin, value in zip(begins, values, strict=True))
+                origin = self.provenance("ranks", key)
+                yield Series(self.fabric.job.name, host, "", metric, times, tuple(values), origin)
 
     def series(self) -> dict[tuple[str, str, str, str], Series]:
         found: dict[tuple[str, str, str, str], Series] = {}

@@ -163,7 +163,10 @@ def _finding_differences(
         there = [finding for finding in by_sign[sign] if scope in ("", str(finding.scope))]
         states = {finding.state for finding in there}
         found = "present" if "present" in states else "absent" if "absent" in states else "unknown"
-        if found != state:
+        reached = max((finding.levels.least for finding in there if finding.levels is not None), default=0)
+        if isinstance(state, int) and reached != state:
+            yield f"sign {key} reaches level {reached}, expected {state}"
+        elif not isinstance(state, int) and found != state:
             numbers = [
                 f"{one.scope}: observed {one.observed}, limit {one.limit}" for one in there if one.state == found
             ]

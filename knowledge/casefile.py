@@ -87,18 +87,28 @@ class Capture(Strict):
     without: tuple[str, ...] = ()
 
 
+class Ranks(Strict):
+    """The timing of ranks, one sample a step of `steps`: `enters` in seconds after the step began, `sends` in seconds
+    from there until the rank has finished."""
+
+    enters: Shorthand
+    sends: Shorthand
+
+
 class Situation(Strict):
     """What was collected. Everything that is not given was not collected: unknown, never zero.
 
     `series`: `device/port/qualifier metric` to samples, one each `interval`; device and port may be patterns
     (`leaf-*/Ethernet[1-4]/3`), a key without a pattern wins over one with, and a later pattern over an earlier.
-    `steps`: the job's step times in seconds, one after another. `onset`: when an alert was raised, if one was.
-    `placement` false: the scheduler's record of the job was not collected. `job_start` overrides the fabric's.
+    `steps`: the job's step times in seconds, one after another. `ranks`: host (a pattern; the later wins) to the timing
+    of its rank in them. `onset`: when an alert was raised, if one was. `placement` false: the scheduler's record of the
+    job was not collected. `job_start` overrides the fabric's.
     """
 
     topology: str | None = None
     interval: Span | None = None
     steps: Shorthand | None = None
+    ranks: Mapping[str, Ranks] | None = None
     series: Mapping[SeriesKey, Shorthand | None] = {}
     events: tuple[Happening, ...] | None = None
     firmware: tuple[Firmware, ...] | None = None
@@ -120,7 +130,8 @@ class Expectation(Strict):
 
     `status`, `root`, `leads` (it is the first of all hypotheses) and the bounds are about the rule's own cause, at the
     scope `at` or where it is likeliest. `findings`: `sign` or `sign scope` to state; without a scope, present means
-    somewhere, absent somewhere and present nowhere, unknown answered nowhere. `not_supported`: rivals that must not be
+    somewhere, absent somewhere and present nowhere, unknown answered nowhere; a number: present, and surely reaching
+    that level and no higher one. `not_supported`: rivals that must not be
     called the cause.
     """
 
@@ -130,7 +141,7 @@ class Expectation(Strict):
     leads: bool | None = None
     probability_min: Probability | None = None
     probability_max: Probability | None = None
-    findings: Mapping[Annotated[str, AfterValidator(_finding_key)], State] = {}
+    findings: Mapping[Annotated[str, AfterValidator(_finding_key)], State | Annotated[int, Field(ge=1)]] = {}
     not_supported: tuple[str, ...] = ()
 
     @model_validator(mode="after")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import networkx as nx
 
 from ..engine.one_cause import (
+    ByLevel,
     Chain,
     MechanismNode,
     SignReach,
@@ -41,36 +42,41 @@ def induced_problems(library: Library, file: RuleFile[Cause]) -> Iterator[str]:
     """
     chain = _chain(library, file.rule)
     for name, link in file.rule.signs.items():
-        induced = induced_probability_of(library, file.rule, name, chain)
-        if abs(induced - link.p) > TOLERANCE and link.induced_ok is None:
+        given = induced_probability_of(library, file.rule, name, chain)
+        misses = [abs(induced - p) for induced, p in zip(given, link.by_level, strict=True)]
+        if max(misses) > TOLERANCE and link.induced_ok is None:
+            worst = misses.index(max(misses))
+            level = f" at level {worst + 1}" if len(misses) > 1 else ""
             yield file.problem(
                 ("signs", name, "p"),
-                f"{file.rule.id}: {name} is graded {link.p:.3g}, but the network gives {induced:.3g} through the "
-                "mechanisms; split a mechanism, correct the grade, or say why in induced_ok",
+                f"{file.rule.id}: {name} is graded {link.by_level[worst]:.3g}{level}, but the network gives "
+                f"{given[worst]:.3g} through the mechanisms; split a mechanism, correct the grade, or say why in "
+                "induced_ok",
             )
 
 
 def induced_probability_of(
     library: Library, cause: Cause, sign: str, chain: tuple[tuple[Step, MechanismNode], ...] | None = None
-) -> float:
-    """P(sign on | this cause and no other) in the compiled network."""
+) -> ByLevel:
+    """P(sign on | this cause and no other) in the compiled network, for each level of the sign."""
     steps = _chain(library, cause) if chain is None else chain
     cell = cause.signs[sign]
     rule = library.signs[sign].rule
     place = moved(cause.scope, HERE, cell.at)
     through = tuple(
-        (node.id, link.p)
+        (node.id, link.by_level)
         for (name, route), node in steps
         if (link := library.mechanisms[name].rule.signs.get(sign)) is not None
         and moved(cause.scope, route, link.at) == place
     )
-    reach = SignReach(sign, sign, Scope.of(rule.scope, sign), rule.leak.p, through, cell)
+    reach = SignReach(sign, sign, Scope.of(rule.scope, sign), rule.leak.by_level, through, cell)
     nodes = ancestors(reach, Chain(tuple(node for _, node in steps), (reach,)))
     if cell.effect == "raises":
         return induced_probability(reach, nodes)
     # What lowers a sign takes the share 1 - p/leak off whatever turns it on, mechanisms of the same cause included.
-    on = 1 - (1 - own_leak(reach, nodes)) * induced_off(reach, mechanism_states(nodes, cause_on=True))
-    return on * cell.p / rule.leak.p
+    off = induced_off(reach, mechanism_states(nodes, cause_on=True))
+    parts = zip(cell.by_level, rule.leak.by_level, own_leak(reach, nodes), off, strict=True)
+    return tuple((1 - (1 - own) * by_mechanisms) * p / leak for p, leak, own, by_mechanisms in parts)
 
 
 def _chain(library: Library, cause: Cause) -> tuple[tuple[Step, MechanismNode], ...]:

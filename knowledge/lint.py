@@ -69,7 +69,7 @@ def _unsupportable(library: Library) -> Iterator[str]:
     for file in library.causes.values():
         signs = [(link, library.signs.get(name)) for name, link in file.rule.signs.items()]
         if all(sign is not None for _, sign in signs) and not any(
-            link.p > sign.rule.leak.p for link, sign in signs if sign is not None
+            link.by_level > sign.rule.leak.by_level for link, sign in signs if sign is not None
         ):
             yield file.problem(("signs",), "no sign has a p above its leak, so nothing could ever support this cause")
 
@@ -77,9 +77,9 @@ def _unsupportable(library: Library) -> Iterator[str]:
 def _neutral_links(library: Library) -> Iterator[str]:
     for file in library.drivers():
         for name, link in file.rule.signs.items():
-            if name in library.signs and link.p == library.signs[name].rule.leak.p:
+            if name in library.signs and link.by_level == library.signs[name].rule.leak.by_level:
                 yield file.problem(
-                    ("signs", name, "p"), f"equals the sign's leak ({link.p:g}), so it says nothing; leave the sign out"
+                    ("signs", name, "p"), f"equals the sign's leak ({link.p}), so it says nothing; leave the sign out"
                 )
 
 
@@ -122,7 +122,8 @@ def _missing_cases(library: Library, cases: Mapping[str, RuleCases]) -> Iterator
 def _unused_limits(file: RuleFile[Any]) -> Iterator[str]:
     test = file.rule.signal
     if test is not None:
-        texts = (test.present, test.absent, test.observed, test.baseline, test.limit)
+        higher = (text for level in test.higher for text in (level.present, level.limit))
+        texts = (test.present, test.absent, test.observed, test.baseline, test.limit, *higher)
         used = frozenset[str]().union(*(names_used(text) for text in texts if text is not None))
         for name in test.limits:
             if name not in used:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import fill, indent
 
 from ..engine.errors import UsageError
-from ..engine.rules import Cause, Drive, KnowledgeBase, Mechanism, Relation, Sign, SignLink
+from ..engine.rules import Cause, Drive, KnowledgeBase, Mechanism, Relation, Sign, SignGrade, SignLink
 from .casefile import MANDATORY_CASES
 from .loader import CASES_SUFFIX
 
@@ -84,7 +84,8 @@ def _sign_page(knowledge: KnowledgeBase, sign: Sign) -> str:
     mentions = [f"{one.id}: {_strength(one.signs[sign.id])}" for one in _drivers(knowledge) if sign.id in one.signs]
     return _text(
         f"{sign.id}: {sign.question}",
-        f"sign, scope {sign.scope}, present at an innocent place {sign.leak.p:g} ({sign.leak.basis})",
+        f"sign, scope {sign.scope}, present at an innocent place {_grades(sign.leak)} ({sign.leak.basis})",
+        ("Levels", tuple(f"{level}: {meaning}" for level, meaning in enumerate(sign.levels, start=1))),
         ("Asked of", tuple(_test_lines(sign))),
         ("Read by", (f"{sign.read} ({sign.cost})",)),
         ("Mentioned by", tuple(mentions)),
@@ -99,6 +100,8 @@ def _drivers(knowledge: KnowledgeBase) -> tuple[Cause | Mechanism, ...]:
 def _test_lines(sign: Sign) -> Iterator[str]:
     if sign.signal is not None:
         yield f"{sign.signal.metric}: present when {sign.signal.present}"
+        for level, higher in enumerate(sign.signal.higher, start=2):
+            yield f"{sign.signal.metric}: level {level} when {higher.present}"
         if sign.signal.absent is not None:
             yield f"{sign.signal.metric}: absent when {sign.signal.absent}"
         limits = sign.signal.limits
@@ -116,18 +119,30 @@ def _test_lines(sign: Sign) -> Iterator[str]:
 
 
 def _sign_lines(knowledge: KnowledgeBase, links: Mapping[str, SignLink]) -> Iterator[str]:
-    for name, link in sorted(links.items(), key=lambda item: (-item[1].p / knowledge.signs[item[0]].leak.p, item[0])):
+    for name, link in sorted(links.items(), key=lambda item: (-_support(knowledge, *item), item[0])):
         where = "" if link.at is Relation.SELF else f" at {link.at}"
         mark = ", discriminating" if link.discriminating else ""
-        yield f"{name}{where}: {_strength(link)}, {knowledge.signs[name].leak.p:g} without{mark} ({link.basis})"
+        yield f"{name}{where}: {_strength(link)}, {_grades(knowledge.signs[name].leak)} without{mark} ({link.basis})"
+
+
+def _support(knowledge: KnowledgeBase, sign: str, link: SignLink) -> float:
+    """How many times likelier a sign is with the cause, at the level that says most."""
+    return max(p / leak for p, leak in zip(link.by_level, knowledge.signs[sign].leak.by_level, strict=True))
+
+
+def _grades(grade: SignGrade) -> str:
+    """Its number, or those of the levels, lowest first."""
+    return " / ".join(f"{p:g}" for p in grade.by_level)
 
 
 def _refuting_lines(
     knowledge: KnowledgeBase, raised: Mapping[str, SignLink], lowered: Mapping[str, SignLink]
 ) -> Iterator[str]:
     for name, link in sorted(lowered.items()):
-        yield f"{name} present: {_strength(link)}, {knowledge.signs[name].leak.p:g} without ({link.basis})"
-    factors = {name: (1 - link.p) / (1 - knowledge.signs[name].leak.p) for name, link in raised.items()}
+        yield f"{name} present: {_strength(link)}, {_grades(knowledge.signs[name].leak)} without ({link.basis})"
+    factors = {
+        name: (1 - link.by_level[0]) / (1 - knowledge.signs[name].leak.by_level[0]) for name, link in raised.items()
+    }
     for name, factor in sorted(factors.items(), key=lambda item: (item[1], item[0])):
         if factor <= _REFUTING:
             yield f"{name} read and absent: takes the odds times {factor:.2g}"
@@ -137,7 +152,7 @@ _REFUTING = 0.3  # judgement: an absence that takes less than a factor of three 
 
 
 def _strength(link: SignLink) -> str:
-    return f"excludes it ({link.p:g})" if link.effect == "excludes" else f"{link.effect} it to {link.p:g}"
+    return f"excludes it ({_grades(link)})" if link.effect == "excludes" else f"{link.effect} it to {_grades(link)}"
 
 
 def _drives(verb: str, links: Mapping[str, Drive]) -> Iterator[str]:

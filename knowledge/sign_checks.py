@@ -32,7 +32,7 @@ SIGNAL_SCOPES = frozenset(
 )
 EVENT_SCOPES = frozenset({ScopeKind.COHORT, ScopeKind.HOST, ScopeKind.DEVICE})
 
-STATEMENT_PLACEHOLDERS = ("observed", "baseline", "limit", "unit", "place", "spot", "count", "of")
+STATEMENT_PLACEHOLDERS = ("observed", "baseline", "limit", "unit", "place", "level", "spot", "count", "of")
 READ_PLACEHOLDERS = ("place", "device", "port")
 
 _PER_CLASS = (Qualifier.TRAFFIC_CLASS, Qualifier.PRIORITY, Qualifier.PRIORITY_GROUP)
@@ -74,6 +74,11 @@ def _signal_problems(file: RuleFile[Sign], test: SignalTest) -> Iterator[str]:
     for key, predicate in (("present", test.present), ("absent", test.absent)):
         if predicate is not None:
             yield from (file.problem(("signal", key), what) for what in predicate_problems(predicate, test.limits))
+    for index, level in enumerate(test.higher):
+        at: tuple[str | int, ...] = ("signal", "higher", index)
+        yield from (file.problem((*at, "present"), what) for what in predicate_problems(level.present, test.limits))
+        if level.limit is not None:
+            yield from (file.problem((*at, "limit"), what) for what in expression_problems(level.limit, test.limits))
     for key, expression in (("observed", test.observed), ("baseline", test.baseline), ("limit", test.limit)):
         if expression is not None:
             yield from (file.problem(("signal", key), what) for what in expression_problems(expression, test.limits))

@@ -56,16 +56,22 @@ def _sign_link_problems(library: Library, file: RuleFile[Any], links: Mapping[st
             yield from _unknown(library, file, at, "sign", name, library.signs)
             continue
         sign = library.signs[name].rule
-        leak = sign.leak.p
+        leaks = sign.leak.by_level
         yield from _place_problems(file, at, name, link.at, sign.scope)
-        if link.effect == "raises" and link.p < leak:
-            yield file.problem(
-                (*at, "p"), f"{link.p:g} is below the sign's leak {leak:g}; give effect: suppresses or effect: excludes"
-            )
-        elif link.effect != "raises" and link.p >= leak:
-            yield file.problem(
-                (*at, "effect"), f"{link.effect} needs a p below the sign's leak {leak:g} (got {link.p:g})"
-            )
+        if len(link.by_level) != sign.top:
+            yield file.problem((*at, "p"), f"has {len(link.by_level)} numbers, {name} has {sign.top} levels")
+            continue
+        for p, leak in zip(link.by_level, leaks, strict=True):
+            if link.effect == "raises" and p < leak:
+                yield file.problem(
+                    (*at, "p"), f"{p:g} is below the sign's leak {leak:g}; give effect: suppresses or effect: excludes"
+                )
+            elif link.effect != "raises" and p >= leak:
+                yield file.problem(
+                    (*at, "effect"), f"{link.effect} needs a p below the sign's leak {leak:g} (got {p:g})"
+                )
+        if link.effect == "suppresses" and sign.levels:
+            yield file.problem((*at, "effect"), f"{name} has levels, and one share cannot suppress them; say excludes")
 
 
 def _drive_problems(

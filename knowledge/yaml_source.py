@@ -76,7 +76,9 @@ class YamlSource:
             return None, tuple(self._told(details) for details in error.errors())
 
     def _told(self, details: ErrorDetails) -> str:
-        at, found = details["loc"], details["input"]
+        # in parentheses: the form of a value that has several, no key of the file
+        at = tuple(step for step in details["loc"] if not str(step).startswith("("))
+        found = details["input"]
         if details["type"] == "missing":
             return self.problem(at, "is missing")
         if details["type"] == "extra_forbidden":

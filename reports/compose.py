@@ -48,6 +48,10 @@ _STATUS: dict[Status, tuple[str, str]] = {
     "ruled_out": ("✕", "ruled out"),
     "not_assessable": ("?", "not assessable"),
 }
+_STRONG = 2.0
+"""Log10 Bayes factor of a finding that makes an anomaly of it (judgement: decisive, as for ruling out in DESIGN.md
+section 6)."""
+_MEASURE = {"rise": "step time", "intermittent": "mean step time", "stall": "longest step"}
 _ROLE: dict[Role, str] = {
     "root": "root cause",
     "contributing": "contributing cause",
@@ -264,12 +268,25 @@ class _Composer:
             return self.worded("undecided", "No root cause established", headline, possible[:1])
         supported = tuple(card for card in ordered if card.status == "supported")
         if supported:
-            headline = f"No slowdown seen, but {_counted(len(supported), 'fault')} present"
+            anomalies = "one anomaly" if len(supported) == 1 else f"{len(supported)} anomalies"
+            headline = f"No slowdown seen, and {anomalies} without effect on a job"
+        elif odd := tuple(card for card in ordered if self.is_anomaly(card)):
+            headline = "No slowdown seen; something else changed, and its cause is not established"
+            return self.worded("quiet", "No root cause", headline, odd[:1])
         elif any(finding.state != "unknown" for finding in self.shown.findings):
             headline = "No slowdown seen and no fault found"
         else:
             headline = "Nothing was read that could show a slowdown or a fault"
         return self.worded("quiet", "No root cause", headline, supported)
+
+    def is_anomaly(self, card: HypothesisCard) -> bool:
+        """Whether a possible cause rests on a strong finding, new at a known onset."""
+        return (
+            card.status == "possible"
+            and card.count == 1
+            and self.shown.incident.onset is not None
+            and any(one.weight >= _STRONG for one in self.hypotheses[card.id].evidence_for)
+        )
 
     def worded(
         self,
@@ -296,8 +313,10 @@ class _Composer:
         return ImpactLine(
             job=impact.job,
             owner=", ".join(text for text in (impact.tenant, impact.model) if text),
-            change=wording.change(impact.change),
-            step_times=f"{wording.quantity(impact.before_s, 's')} → {wording.quantity(impact.after_s, 's')}",
+            measure=_MEASURE[impact.kind],
+            change=("≥ " if impact.at_least else "") + wording.change(impact.change),
+            step_times=f"{wording.quantity(impact.before_s, 's')} → {'at least ' if impact.at_least else ''}"
+            f"{wording.quantity(impact.after_s, 's')}",
             explained=tuple(self.reference(id, wording.percent(share)) for id, share in shares if share >= 0.01),
             finding=self.reference(impact.finding) if impact.finding else None,
         )

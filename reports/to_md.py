@@ -43,7 +43,7 @@ def _lines(view: View) -> Iterable[str]:
     yield f"- Onset: {onset}"
     for impact in view.impact:
         owner = f" ({_escaped(impact.owner)})" if impact.owner else ""
-        yield f"- Job {_escaped(impact.job)}{owner}: step time {impact.step_times} ({impact.change})"
+        yield f"- Job {_escaped(impact.job)}{owner}: {impact.measure} {impact.step_times} ({impact.change})"
     if verdict.kind != "quiet":
         yield f"- Where: {view.domain}; part of the congestion loop: {view.loop.lower()}"
     if view.cards:

@@ -61,7 +61,7 @@ def _answer(view: View, width: int) -> Iterable[Text]:
     for impact in view.impact[:_IMPACTS]:
         explained = ", ".join(f"{share.text} by {share.id}" for share in impact.explained[:2])
         yield Text.assemble(
-            f"  {impact.job}: step time {impact.step_times} (",
+            f"  {impact.job}: {impact.measure} {impact.step_times} (",
             (impact.change, "bold"),
             f"){', explained ' if explained else ''}{explained}",
         )

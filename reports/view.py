@@ -15,7 +15,10 @@ from .references import Reference
 
 @dataclass(frozen=True, slots=True)
 class EvidenceLine:
-    """A finding as it counts for one hypothesis. `reading` and `source` are "" where there is none."""
+    """A finding as it counts for one hypothesis.
+
+    `reading` and `source` are "" where there is none.
+    """
 
     finding: Reference
     statement: str
@@ -27,8 +30,11 @@ class EvidenceLine:
 
 @dataclass(frozen=True, slots=True)
 class HypothesisCard:
-    """A hypothesis in words. `rank` is what the list is ordered by (`View.rank_word`), `rank_ratio` that from 0 to 1;
-    `tie` is the class it cannot be told from, or None."""
+    """A hypothesis in words.
+
+    `rank` is what the list is ordered by (`View.rank_word`), `rank_ratio` that from 0 to 1; `tie` is the class it
+    cannot be told from, or None.
+    """
 
     id: str
     anchor: str
@@ -69,10 +75,15 @@ class Tie:
 
 @dataclass(frozen=True, slots=True)
 class ImpactLine:
-    """What a job lost. `explained`: the share of each hypothesis, largest first, those under 1 % left out."""
+    """What a job lost.
+
+    `measure` is the step time that changed; `explained`: the share of each hypothesis, largest first, those under 1 %
+    left out.
+    """
 
     job: str
     owner: str
+    measure: str
     change: str
     step_times: str
     explained: tuple[Reference, ...]
@@ -81,8 +92,11 @@ class ImpactLine:
 
 @dataclass(frozen=True, slots=True)
 class NamedCause:
-    """A hypothesis as the verdict names it. Share and probability are those of its tie class where it has one;
-    `ids` and `title` then name all members. `sure` completes "97% sure that ..."."""
+    """A hypothesis as the verdict names it.
+
+    Share and probability are those of its tie class where it has one; `ids` and `title` then name all members. `sure`
+    completes "97% sure that ...".
+    """
 
     card: HypothesisCard
     ids: str
@@ -94,8 +108,11 @@ class NamedCause:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer. `kind`: a cause was found; a job is slower but nothing is supported; no job is slower.
-    `headline` is "" where the causes themselves are the headline."""
+    """The answer.
+
+    `kind`: a cause was found; a job is slower but nothing is supported; no job is slower. `headline` is "" where the
+    causes themselves are the headline.
+    """
 
     kind: Literal["found", "undecided", "quiet"]
     kicker: str
@@ -115,7 +132,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a file, as quoted. `file_anchor` leads to the file's line in the list of files."""
+    """A record of a file, as quoted.
+
+    `file_anchor` leads to the file's line in the list of files.
+    """
 
     anchor: str
     file: str
@@ -164,7 +184,10 @@ class ChainStep:
 
 @dataclass(frozen=True, slots=True)
 class TimelineLine:
-    """`source` and `excerpt` are "" for what was seen in a series, not logged. `after_onset`: at the onset or later."""
+    """`source` and `excerpt` are "" for what was seen in a series, not logged.
+
+    `after_onset`: at the onset or later.
+    """
 
     anchor: str
     after_onset: bool
@@ -179,7 +202,10 @@ class TimelineLine:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What to read next. `gain`: the expected information, "" if it was not computed; `splits`: what it tells apart."""
+    """What to read next.
+
+    `gain`: the expected information, "" if it was not computed; `splits`: what it tells apart.
+    """
 
     read: str
     place: str
@@ -190,8 +216,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a report shows, in order. `investigation` is the unchanged input (for JSON); `not_listed` counts the
-    hypotheses that only it holds."""
+    """All that a report shows, in order.
+
+    `investigation` is the unchanged input (for JSON); `not_listed` counts the hypotheses that only it holds.
+    """
 
     investigation: Investigation
     incident: str

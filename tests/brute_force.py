@@ -7,21 +7,30 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from causeline.engine.network import Likelihood, Network, Node, NodeKind
+from causeline.engine.network import Level, Likelihood, Network, Node, NodeKind
 
 PRESENT, ABSENT, UNKNOWN = Likelihood(0.0, 1.0), Likelihood(1.0, 0.0), Likelihood(1.0, 1.0)
 
 
-def chances(node: Node, on: dict[str, bool]) -> tuple[float, float]:
-    """P(off) and P(on), each without subtraction from 1 so that tiny priors keep their digits."""
-    chance, miss = node.leak, 1.0 - node.leak
+def chances(node: Node, on: dict[str, bool]) -> tuple[float, ...]:
+    """P(level) from level 0 (off) on. Of a node that is on or off without subtraction from 1, so that tiny priors keep
+    their digits; of a sign with levels as differences of P(at most at a level)."""
+    at_least, miss = [node.leak], 1.0 - node.leak
     for parent, p in node.links:
         if on[parent]:
-            chance, miss = chance + miss * p, miss * (1.0 - p)
+            at_least, miss = [at_least[0] + miss * p], miss * (1.0 - p)
+    if node.higher:
+        at_least = []
+        for level in (Level(node.leak, node.links), *node.higher):
+            at_most = 1.0 - level.leak
+            for parent, p in level.links:
+                at_most *= 1.0 - p if on[parent] else 1.0
+            at_least.append(1.0 - at_most)
+    levels = [p - above for p, above in zip(at_least, [*at_least[1:], 0.0], strict=True)]
     for parent, k in node.inhibitors:
         if on[parent]:
-            chance, miss = chance * (1.0 - k), miss + chance * k
-    return miss, chance
+            miss, levels = miss + sum(levels) * k, [p * (1.0 - k) for p in levels]
+    return (miss, *levels)
 
 
 def weighted_states(network: Network) -> Iterator[tuple[dict[str, bool], float]]:
@@ -33,11 +42,10 @@ def weighted_states(network: Network) -> Iterator[tuple[dict[str, bool], float]]
         weight = 1.0
         for node in hidden:
             seen = network.evidence.get(node.id, UNKNOWN)
-            weight *= chances(node, on)[on[node.id]] * (seen.on if on[node.id] else seen.off)
+            weight *= chances(node, on)[on[node.id]] * seen.by_level[on[node.id]]
         for node in signs:
-            off_chance, on_chance = chances(node, on)
-            seen = network.evidence[node.id]
-            weight *= off_chance * seen.off + on_chance * seen.on
+            seen = network.evidence[node.id].by_level
+            weight *= sum(p * likelihood for p, likelihood in zip(chances(node, on), seen, strict=True))
         if weight > 0.0:
             yield on, weight
 
@@ -79,7 +87,8 @@ def needed_for_symptom(network: Network, source: str | None) -> float:
 
 def random_network(seed: int, *, places: int = 3, hidden_limit: int = 11) -> Network:
     """A small network with all that couples places: triggers, pressure between mechanisms, inhibitors (their own
-    place's or another's), shared signs, soft, hard and no evidence; in four of ten the priors are tiny."""
+    place's or another's), shared signs, signs with levels, soft, hard and no evidence; in four of ten the priors are
+    tiny."""
     dice = random.Random(seed)
     tiny = dice.random() < 0.4
     nodes: list[Node] = []
@@ -90,6 +99,27 @@ def random_network(seed: int, *, places: int = 3, hidden_limit: int = 11) -> Net
     def some(names: Sequence[str], most: int, low: float, high: float) -> tuple[tuple[str, float], ...]:
         count = dice.randint(0, min(most, len(names)))
         return tuple((name, dice.uniform(low, high)) for name in dice.sample(list(names), count))
+
+    def higher(node: Node) -> Node:
+        """The sign, every other time with levels above its first: rarer, as likely, or out of reach for a parent."""
+        levels: list[Level] = []
+        below = Level(node.leak, node.links)
+        for _ in range(dice.choice([0, 0, 0, 1, 2, 3])):
+            shrunk = [(parent, p * dice.choice([0.0, 1.0, dice.random(), dice.random()])) for parent, p in below.links]
+            below = Level(below.leak * dice.choice([0.0, 1.0, dice.random()]), tuple(shrunk))
+            levels.append(below)
+        return replace(node, higher=tuple(levels))
+
+    def read(levels: int) -> Likelihood:
+        """What was seen: one level, a range of them, at least or at most one, anything soft, or nothing."""
+        draw, most = dice.random(), dice.randrange(levels)
+        least = dice.randint(0, most)
+        miss = 0.0 if draw < 0.5 else dice.uniform(0.05, 1)
+        if draw < 0.65:
+            return Likelihood.of([float(k == most) if k <= most else miss for k in range(levels)])
+        if draw < 0.8:
+            return Likelihood.of([float(least <= k <= most) for k in range(levels)])
+        return Likelihood.of([dice.uniform(0.05, 1) if draw < 0.95 else 1.0 for _ in range(levels)])
 
     for place in [f"p{number}" for number in range(places)]:
         here: list[str] = []
@@ -106,18 +136,19 @@ def random_network(seed: int, *, places: int = 3, hidden_limit: int = 11) -> Net
                 mechanisms.append(nodes[-1].id)
         inhibitors = some(here + causes[:1], 2, 0.3, 0.99) if dice.random() < 0.6 else ()
         watched = some(mechanisms, 2, 0.3, 0.97) + some(here, 2, 0.2, 0.9)
-        nodes.append(Node(f"l@{place}", NodeKind.SIGN, place, dice.choice([0.02, 0.2]), watched, inhibitors))
+        nodes.append(higher(Node(f"l@{place}", NodeKind.SIGN, place, dice.choice([0.02, 0.2]), watched, inhibitors)))
         causes += here
     for number in range(dice.choice([1, 2, 3])):
         links = some(causes + mechanisms, 6, 0.2, 0.97)
-        nodes.append(Node(f"s{number}", NodeKind.SIGN, None, dice.choice([0.0, 0.01, 0.2]), links))
+        sign = Node(f"s{number}", NodeKind.SIGN, None, dice.choice([0.0, 0.01, 0.2]), links)
+        nodes.append(sign if number == 0 else higher(sign))  # s0 is the symptom, on or off
     for node in nodes:
         draw = dice.random()
         soft = Likelihood(dice.uniform(0.05, 1), dice.uniform(0.05, 1))
         if node.kind is NodeKind.SIGN:
             choice = ABSENT if draw < 0.25 else PRESENT if draw < 0.55 else soft if draw < 0.85 else UNKNOWN
             if draw < 0.95:
-                evidence[node.id] = choice
+                evidence[node.id] = choice if node.top == 1 else read(1 + node.top)
         elif draw < 0.1:
             evidence[node.id] = ABSENT if draw < 0.05 else soft
     return Network(tuple(nodes), evidence, symptom="s0")

@@ -265,7 +265,7 @@ def test_every_rule_is_listed_and_has_a_page() -> None:
     lines = [line.split() for line in run("kb", "list").stdout.splitlines()]
     rules = knowledge.load()
     assert {line[1] for line in lines} == {*rules.causes, *rules.mechanisms, *rules.signs}
-    for rule in ("path.ecmp_redistribution", "queue_saturation", "q_high"):
+    for rule in ("path.ecmp_redistribution", "queue_saturation", "queue_depth"):
         assert rule in run("kb", "show", rule).stdout
 
 

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from causeline.engine import frontier_plan
 from causeline.engine.errors import InferenceError
 from causeline.engine.frontier import any_of, solve, symptom_shares
-from causeline.engine.network import Likelihood, Network, Node, NodeKind
+from causeline.engine.network import Level, Likelihood, Network, Node, NodeKind
 
 CAUSE, MECHANISM, SIGN = NodeKind.CAUSE, NodeKind.MECHANISM, NodeKind.SIGN
 seeds = st.integers(min_value=0, max_value=10**6)
@@ -103,7 +103,7 @@ def test_solver_equals_pyagrum(seed: int) -> None:
         return  # impossible evidence: `test_solver_equals_enumeration` holds the solver to it
     model = gum.BayesNet()
     for node in network.nodes:
-        model.add(gum.RangeVariable(node.id, node.id, 0, 1))
+        model.add(gum.RangeVariable(node.id, node.id, 0, node.top))
     for node in network.nodes:
         parents = sorted({parent for parent, _ in (*node.links, *node.inhibitors)})
         for parent in parents:
@@ -113,7 +113,7 @@ def test_solver_equals_pyagrum(seed: int) -> None:
             model.cpt(node.id)[{name: int(value) for name, value in on.items()}] = list(chances(node, on))
     engine = gum.LazyPropagation(model)
     for name, seen in network.evidence.items():
-        engine.addEvidence(name, [seen.off, seen.on])
+        engine.addEvidence(name, list(seen.by_level))
     engine.makeInference()
     assert posterior.log_evidence == pytest.approx(math.log10(engine.evidenceProbability()), abs=1e-9)
     for name, probability in posterior.probability.items():
@@ -194,6 +194,39 @@ def test_trees_that_share_only_the_symptom_are_finished_one_by_one() -> None:
     hidden = tuple((node.id, 0.5) for node in nodes)
     network = Network((*nodes, Node("step", SIGN, None, 0.02, hidden)), {"step": PRESENT}, "step")
     assert solve(network).width <= 5
+
+
+@pytest.mark.parametrize(
+    ("seen", "width"),
+    [
+        (Likelihood(1.0, 0.0, (0.0, 0.0)), 0),  # level 0: each parent by itself
+        (Likelihood(0.0, 0.0, (1.0, 0.0)), 1),  # level 2: one sign absent, one present
+        (Likelihood(0.0, 1.0, (1.0, 0.0)), 1),  # level 1 or 2
+        (Likelihood(1.0, 0.5, (0.5, 0.5)), 1),  # absent, as far as it was read
+        (Likelihood(0.0, 0.2, (1.0, 0.4)), 2),  # anything else needs its levels
+    ],
+)
+def test_a_shared_sign_opens_no_more_than_its_evidence_tells_apart(seen: Likelihood, width: int) -> None:
+    links = {level: tuple((f"c{n}", 0.8 / level) for n in range(6)) for level in (1, 2, 4)}
+    causes = tuple(Node(f"c{n}", CAUSE, f"p{n}", 0.1) for n in range(6))
+    sign = Node("depth", SIGN, None, 0.05, links[1], higher=(Level(0.04, links[2]), Level(0.01, links[4])))
+    network = Network((*causes, sign), {"depth": seen})
+    assert_equals_enumeration(network)
+    assert solve(network).width == width
+
+
+@pytest.mark.parametrize(
+    ("sign", "seen", "told"),
+    [
+        (Node("depth", SIGN, None, 0.1, higher=(Level(0.2),)), Likelihood(0.0, 1.0, (1.0,)), "Level 2 of depth"),
+        (Node("depth", SIGN, None, 0.1, higher=(Level(0.0),)), Likelihood(0.0, 0.0, (1.0,)), "nothing can turn it on"),
+        (Node("depth", SIGN, None, 0.1, higher=(Level(0.05),)), PRESENT, "for 2 levels, it has 3"),
+        (Node("depth", CAUSE, None, 0.1, higher=(Level(0.05),)), PRESENT, "is no sign"),
+    ],
+)
+def test_what_is_no_scale_of_levels_is_refused(sign: Node, seen: Likelihood, told: str) -> None:
+    with pytest.raises(InferenceError, match=told):
+        solve(Network((sign,), {"depth": seen}))
 
 
 def test_priors_of_1e_9_keep_their_digits() -> None:

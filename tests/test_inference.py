@@ -13,7 +13,7 @@ from brute_force import PRESENT, random_network
 from causeline.engine.errors import InferenceError
 from causeline.engine.frontier import solve
 from causeline.engine.inference import check, explanation, to_bif
-from causeline.engine.network import Likelihood, Network, Node, NodeKind
+from causeline.engine.network import Level, Likelihood, Network, Node, NodeKind
 
 CAUSE, MECHANISM, SIGN = NodeKind.CAUSE, NodeKind.MECHANISM, NodeKind.SIGN
 
@@ -36,7 +36,7 @@ def fabric(places: int, causes: int) -> Network:
     return Network(tuple(nodes), {**seen, "marks@1": Likelihood(0.1, 1.0), "step": PRESENT}, "step")
 
 
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", range(24))
 def test_pgmpy_agrees_about_the_kept_causes(seed: int) -> None:
     network = random_network(seed)
     try:
@@ -77,6 +77,27 @@ def test_a_sign_with_many_parents_is_split_by_place_and_stays_exact() -> None:
         line.count(",") + 1 for line in re.findall(r"^probability \( \w+ \| (.*) \)", to_bif(network, keep), re.M)
     ]
     assert 1 < max(parents) <= 12
+
+
+def with_levels(network: Network) -> Network:
+    """The same fabric, its step time with two more levels and read as level 1 or 2."""
+    *others, step = network.nodes
+    higher = tuple(Level(step.leak / n, tuple((parent, p / n) for parent, p in step.links)) for n in (2, 6))
+    evidence = {**network.evidence, "step": Likelihood(0.0, 1.0, (1.0, 0.1))}
+    return replace(network, nodes=(*others, replace(step, higher=higher)), evidence=evidence)
+
+
+def test_a_sign_with_levels_is_one_variable_whoever_drives_it() -> None:
+    split = with_levels(fabric(places=4, causes=8))  # too many parents for one table
+    assert check(split, solve(split), [f"c0@{place}" for place in range(4)]).largest_difference <= 1e-12
+    folded = with_levels(fabric(places=40, causes=3))  # most of its parents are elsewhere
+    shown = explanation(folded, ["c2@1", "c0@20"])
+    assert shown.residual is not None
+    assert shown.residual.weights.shape == (2, 2, 2, 2, 4)
+    assert check(folded, solve(folded), ["c2@1", "c0@20"]).largest_difference <= 1e-12
+    told = to_bif(folded, ["c2@1", "c0@20"])
+    assert re.search(r"variable step \{\s+type discrete \[ 4 \] \{ off, level1, level2, level3 \};", told)
+    assert "evidence_level3 = 0.1" in told
 
 
 def test_a_difference_is_an_internal_error() -> None:

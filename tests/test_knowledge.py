@@ -55,8 +55,8 @@ def test_every_relation_has_its_kinds_of_places() -> None:
 def test_a_grade_above_what_mechanisms_give_is_met_exactly() -> None:
     library = read_library(shipped=SOUND)
     cause = library.causes["path.shrink"].rule
-    assert induced_probability_of(library, cause, "queue_deep") == pytest.approx(0.85)
-    assert induced_probability_of(library, cause, "member_left") == pytest.approx(0.97)
+    assert induced_probability_of(library, cause, "queue_deep") == pytest.approx((0.85,))
+    assert induced_probability_of(library, cause, "member_left") == pytest.approx((0.97,))
 
 
 # -- pages and schemas -----------------------------------------------------------------------------

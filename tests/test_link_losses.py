@@ -20,8 +20,8 @@ def asked(*facts: Fact) -> SignFinding | None:
     return next((finding for finding in found if str(finding.scope) == LINK), None)
 
 
-def oper_up(place: str, down_from: float, down_to: float) -> Series:
-    times = [START + 10.0 * n for n in range(int((END - START) / 10) + 1)]
+def oper_up(place: str, down_from: float, down_to: float, every: float = 10.0) -> Series:
+    times = [START + every * n for n in range(int((END - START) / every) + 1)]
     return series(place, "oper_up", [(at, 0.0 if down_from <= at < down_to else 1.0) for at in times])
 
 
@@ -50,6 +50,12 @@ def test_calm_carriers_of_both_ends_are_an_absence() -> None:
     finding = asked(*(counter(end, "link_down_events", 0, 0) for end in ENDS))
     assert finding is not None
     assert (finding.state, finding.coverage) == ("absent", pytest.approx(1.0))
+
+
+def test_polls_of_the_state_that_are_far_apart_may_have_stepped_over_a_flap() -> None:
+    finding = asked(*(oper_up(end, END + 1, END + 2, every=60) for end in ENDS))
+    assert finding is not None
+    assert (finding.state, finding.coverage) == ("absent", pytest.approx(1 / 6))
 
 
 def test_one_end_read_leaves_half_the_chance_of_a_miss() -> None:

@@ -6,9 +6,9 @@ import pytest
 from fabrics import END, ONSET, START, cable, counter, firmware, gauge, observe, origin, plan, series
 
 from causeline.engine.facts import Event, EventKind, Fact
-from causeline.engine.findings import Findings, SignFinding, time_coverage
+from causeline.engine.findings import Findings, LevelReading, SignFinding, time_coverage
 from causeline.engine.matching import match
-from causeline.engine.rules import EventTest, Graded, KnowledgeBase, Limit, Sign, SignalTest
+from causeline.engine.rules import EventTest, HigherLevel, KnowledgeBase, Limit, Sign, SignalTest, SignGrade
 from causeline.engine.scope import Scope, ScopeKind
 
 JUDGED = "judgement: test"
@@ -19,12 +19,14 @@ def limit(value: float | None = None, metric: str | None = None) -> Limit:
 
 
 def sign(scope: ScopeKind, test: SignalTest | EventTest) -> Sign:
+    levels = ("low", "high") if isinstance(test, SignalTest) and test.higher else ()
     return Sign(
         format=1,
         id="asked",
         question="Is it?",
         scope=scope,
-        leak=Graded(p=0.05, basis=JUDGED),
+        leak=SignGrade(p=0.05 if len(levels) < 2 else (0.05,) * len(levels), basis=JUDGED),
+        levels=levels,
         signal=test if isinstance(test, SignalTest) else None,
         event=test if isinstance(test, EventTest) else None,
         present="yes",
@@ -106,6 +108,36 @@ def test_a_limit_that_the_device_reports_wins_over_the_general_one() -> None:
     assert (found.state, found.observed, found.limit) == ("present", -7, -6)
 
 
+@pytest.mark.parametrize(
+    ("depth", "kmax", "expected"),
+    [
+        (0.5, 2.0, ("absent", LevelReading(0, 0), 1.0)),
+        (1.5, 2.0, ("present", LevelReading(1, 1), 1.0)),
+        (3.0, 2.0, ("present", LevelReading(2, 2), 2.0)),
+        (3.0, None, ("present", LevelReading(1, 2), 1.0)),  # the device's Kmax was not read: above it or not
+    ],
+)
+def test_a_quantity_reaches_the_level_of_the_highest_limit_it_crosses(
+    depth: float, kmax: float | None, expected: tuple[str, LevelReading, float]
+) -> None:
+    test = SignalTest(
+        metric="queue_peak_bytes",
+        present="after_p50 > kmin",
+        higher=(HigherLevel(present="after_p50 > kmax", limit="kmax"),),
+        limits={
+            "kmin": limit(1.0),
+            "kmax": limit(kmax, "ecn_kmax_bytes"),
+        },
+        observed="after_p50",
+        limit="kmin",
+        unit="B",
+    )
+    found = ask(ScopeKind.QUEUE, test, [*plan(), gauge("leaf-1:Ethernet1:3", "queue_peak_bytes", 0.1, depth)])
+    finding = found.get("asked", Scope.of("queue", "leaf-1", "Ethernet1", "3"))
+    assert finding is not None
+    assert (finding.state, finding.levels, finding.limit) == expected
+
+
 def test_without_the_limit_of_the_device_and_a_general_one_it_is_unknown() -> None:
     test = SignalTest(
         metric="tx_bytes",
@@ -166,8 +198,9 @@ def test_polls_that_stopped_early_weaken_an_absence() -> None:
     found = ask(ScopeKind.LINK, rose("fcs_errors"), [*plan(), *short]).get("asked", Scope.parse(LINK))
     assert found is not None
     assert found.coverage == pytest.approx(time_coverage(0.1), abs=0.01)
-    assert found.likelihood is not None
-    assert found.likelihood.on == pytest.approx(1 - time_coverage(0.1), abs=0.01)
+    seen = found.likelihood()
+    assert seen is not None
+    assert seen.on == pytest.approx(1 - time_coverage(0.1), abs=0.01)
 
 
 def test_only_lossless_classes_and_ports_of_the_right_kind_are_asked() -> None:

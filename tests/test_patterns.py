@@ -28,7 +28,7 @@ from fabrics import (
 )
 
 from causeline.engine.facts import Event, EventKind, Fact
-from causeline.engine.findings import SignFinding, time_coverage
+from causeline.engine.findings import LevelReading, SignFinding, time_coverage
 from causeline.engine.patterns import PATTERNS
 from causeline.engine.patterns.cohort import hypergeometric_tail
 from causeline.engine.patterns.pauses import NO_CYCLE
@@ -168,8 +168,36 @@ def all_pauses(after: float = 0.0, **special: float) -> list[Fact]:
 
 def test_host_and_switch_pausing_are_two_signs() -> None:
     facts = [*plan(), pauses("leaf-1", "Ethernet11"), pauses("leaf-1", "Ethernet1")]
-    assert states(asked("pfc_rx_host", facts)) == {"queue:leaf-1/Ethernet11/3": "present"}
-    assert states(asked("pfc_fabric", facts)) == {"queue:leaf-1/Ethernet1/3": "present"}
+    assert states(asked("pause_duty_host", facts)) == {"queue:leaf-1/Ethernet11/3": "present"}
+    assert states(asked("pause_duty_fabric", facts)) == {"queue:leaf-1/Ethernet1/3": "present"}
+
+
+@pytest.mark.parametrize(
+    ("us_per_second", "least", "most"),
+    [
+        (500, 0, 0),
+        (2_000, 1, 1),
+        (60_000, 2, 2),
+        (195_000, 2, 3),  # so near to 20 % that either side of it is possible
+        (500_000, 3, 3),
+        (1_000_000, 4, 4),
+    ],
+)
+def test_pausing_has_a_level_for_each_limit(us_per_second: float, least: int, most: int) -> None:
+    (found,) = asked("pause_duty_host", [*plan(), pauses("leaf-1", "Ethernet11", us_per_second)]).values()
+    assert found.state == ("present" if least else "absent")
+    assert found.levels == LevelReading(least, most)
+
+
+def test_a_storm_that_comes_and_goes_shows_in_the_busiest_polls() -> None:
+    """Stuck in one poll of ten: its mean, 10 %, is that of a mildly slow receiver."""
+    value, points = 0.0, list[tuple[float, float | None]]()
+    for n in range(121):
+        points.append((START + 10 * n, value))
+        value += 1e7 if n >= 60 and n % 10 == 0 else 0.0
+    (found,) = asked("pause_duty_host", [*plan(), series("leaf-1:Ethernet11:3", "pfc_rx_pause_us", points)]).values()
+    assert found.observed == pytest.approx(10, abs=2)
+    assert found.levels == LevelReading(4, 4)
 
 
 def test_a_pause_walk_ends_at_the_host_others_wait_for() -> None:
@@ -182,22 +210,25 @@ def test_a_host_that_pauses_nobody_upstream_is_neither() -> None:
     assert asked("init_host", [*plan(), pauses("leaf-1", "Ethernet11")]) == {}
 
 
-def test_frames_alone_cannot_show_extreme_pausing_but_can_deny_it() -> None:
-    many = counter("leaf-1:Ethernet11:3", "pfc_rx_pause_frames", 0, 1e6)
-    few = counter("leaf-1:Ethernet11:3", "pfc_rx_pause_frames", 0, 1)
-    assert asked("pause_extreme", [*plan(), many]) == {}
-    assert states(asked("pause_extreme", [*plan(), few])) == {"queue:leaf-1/Ethernet11/3": "absent"}
-    measured = pauses("leaf-1", "Ethernet11", 990_000.0)
-    assert states(asked("pause_extreme", [*plan(), measured])) == {"queue:leaf-1/Ethernet11/3": "present"}
+def test_frames_bound_how_long_a_queue_is_paused() -> None:
+    """A frame pauses between nothing and the longest pause: frames alone show that a host pauses, not for how long."""
+
+    def levels(frames: float) -> LevelReading | None:
+        counted = counter("leaf-1:Ethernet11:3", "pfc_rx_pause_frames", 0, frames)
+        return asked("pause_duty_host", [*plan(), counted])["queue:leaf-1/Ethernet11/3"].levels
+
+    assert levels(1) == LevelReading(0, 0)
+    assert levels(1000) == LevelReading(1, 2)
+    assert levels(1e6) == LevelReading(1, 4)
 
 
-def test_no_extreme_pausing_anywhere_counts_by_what_was_read() -> None:
-    whole = asked("pauses_anywhere_extreme", [*plan(), *all_pauses()])["fabric:all"]
+def test_no_stuck_queue_anywhere_counts_by_what_was_read() -> None:
+    whole = asked("pauses_anywhere_stuck", [*plan(), *all_pauses()])["fabric:all"]
     assert (whole.state, whole.coverage) == ("absent", 1.0)
-    one = asked("pauses_anywhere_extreme", [*plan(), pauses("leaf-1", "Ethernet11", 0)])["fabric:all"]
+    one = asked("pauses_anywhere_stuck", [*plan(), pauses("leaf-1", "Ethernet11", 0)])["fabric:all"]
     assert one.state == "absent"
     assert one.coverage == pytest.approx(1 / 16)
-    worst = asked("pauses_anywhere_extreme", [*plan(), *all_pauses(leaf_1_Ethernet11=990_000.0)])["fabric:all"]
+    worst = asked("pauses_anywhere_stuck", [*plan(), *all_pauses(leaf_1_Ethernet11=990_000.0)])["fabric:all"]
     assert (worst.state, worst.spot) == ("present", "leaf-1 Et11")
 
 
@@ -207,7 +238,7 @@ def short_reading(device: str, port: str) -> Fact:
     return series(f"{device}:{port}:3", "pfc_rx_pause_us", points)
 
 
-@pytest.mark.parametrize("sign", ["pauses_anywhere_extreme", "pause_cycle"])
+@pytest.mark.parametrize("sign", ["pauses_anywhere_stuck", "pause_cycle"])
 def test_polls_that_stopped_early_do_not_deny_pausing(sign: str) -> None:
     facts = [short_reading(d, p) for d in (*LEAVES, *SPINES) for p in ("Ethernet1", "Ethernet2")]
     facts += [short_reading(leaf, f"Ethernet{n}") for leaf in LEAVES for n in (11, 12, 13, 14)]

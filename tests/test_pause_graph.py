@@ -7,6 +7,7 @@ from fabrics import END, JOB, ONSET, START, cable, counter, observe, plan, serie
 
 from causeline.engine.facts import Fact, Series
 from causeline.engine.observed import Observed
+from causeline.engine.pause_graph import STUCK_DUTY
 from causeline.engine.scope import Scope
 
 BUSY_US, CALM_US, STUCK_US = 300_000.0, 100.0, 900_000.0
@@ -62,7 +63,7 @@ def test_frames_give_bounds_by_the_speed_of_the_port() -> None:
         series("leaf-1:Ethernet11", "speed_bps", [(START, 40e9), (ONSET, 40e9), (END, 40e9)]),
     ]
     reading = observe(facts).pause_graph.readings[queue("leaf-1", "Ethernet11")]
-    assert reading.duty_low == 0
+    assert reading.busy_duty_low == 0
     assert reading.duty_high == pytest.approx(10 * 65535 * 512 / 40e9)
 
 
@@ -125,6 +126,32 @@ def test_a_ring_with_one_calm_port_is_no_cycle() -> None:
     graph = observe(facts, job=None).pause_graph
     assert graph.cycles == ()
     assert len(graph.paused) == 2
+
+
+def held(device: str, since: float, until: float = END) -> Series:
+    """A port that is paused without a break from `since` to `until`, and hardly before and after that."""
+    points: list[tuple[float, float | None]] = []
+    value, at = 0.0, START
+    while at <= END:
+        points.append((at, value))
+        value += 10 * (1_000_000.0 if since <= at < until else CALM_US)
+        at += 10
+    return series(f"{device}:Ethernet1:3", "pfc_rx_pause_us", points)
+
+
+def test_a_circle_that_closes_late_and_never_opens_again_is_a_cycle() -> None:
+    """Paused for the last minute of ten only: little of the time, but nothing has moved since."""
+    graph = observe([*ring(), *(held(f"s-{n}", END - 60 - n) for n in (1, 2, 3))], job=None).pause_graph
+    (cycle,) = graph.cycles
+    assert [graph.readings[one].held_s for one in cycle] == [60, 60, 60]
+    assert all(graph.readings[one].duty_high < STUCK_DUTY for one in cycle)
+
+
+def test_a_circle_that_opened_again_is_none() -> None:
+    facts = [*ring(), *(held(f"s-{n}", END - 120, until=END - 60) for n in (1, 2, 3))]
+    graph = observe(facts, job=None).pause_graph
+    assert graph.cycles == ()
+    assert len(graph.paused) == 3
 
 
 def classes(*readings: tuple[int, float]) -> Observed:

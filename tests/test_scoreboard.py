@@ -219,10 +219,10 @@ def test_totals_count_harmful_and_harmless_bundles_apart() -> None:
 
 def test_best_single_sign_is_the_one_that_is_right_most_often() -> None:
     scores = (score(inc_4127(), harmful(ECMP)),) * 3
-    signs = ((), ("q_high",), ("crc_rx", "q_high"))
+    signs = ((), ("queue_depth",), ("crc_rx", "queue_depth"))
     baselines = [NOTHING.model_copy(update={"right_signs": found}) for found in signs]
     totals = total(scores, baselines)
-    assert (totals.best_rule, totals.best_rule_cause.hits, totals.best_rule_cause.of) == ("q_high", 2, 3)
+    assert (totals.best_rule, totals.best_rule_cause.hits, totals.best_rule_cause.of) == ("queue_depth", 2, 3)
 
 
 # -- baselines -------------------------------------------------------------------------------------------------------

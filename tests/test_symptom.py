@@ -10,7 +10,8 @@ from fabrics import START, series
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeline.engine.symptom import Symptom, find_rise, find_symptom, find_symptoms, rank_test_p
+from causeline.engine.rank_tests import rank_test_p
+from causeline.engine.symptom import Symptom, find_rise, find_symptom, find_symptoms
 from causeline.engine.telemetry import Telemetry
 
 FOREVER = (0.0, 4e9)
@@ -72,7 +73,7 @@ def test_the_onset_is_the_begin_of_the_first_slow_step() -> None:
     symptom = found(seconds)
     assert symptom is not None
     assert symptom.onset == pytest.approx(START + sum(seconds[:50]))
-    assert symptom.uncertainty_s >= seconds[50] - 1e-3
+    assert symptom.uncertainty_s >= symptom.before_s - 1e-3
 
 
 def test_a_job_that_got_faster_has_no_symptom() -> None:
@@ -104,7 +105,7 @@ def test_of_two_rises_one_is_the_onset() -> None:
     assert min(abs(symptom.onset - at) for at in starts) <= symptom.uncertainty_s
 
 
-@pytest.mark.parametrize(("before", "after"), [(4, 30), (30, 4), (9, 9)])
+@pytest.mark.parametrize(("before", "after"), [(4, 30), (30, 2), (7, 7)])
 def test_too_few_steps_on_a_side_tell_nothing(before: int, after: int) -> None:
     assert found(noisy([(before, 4.0), (after, 8.0)], 0.0, 5)) is None
 

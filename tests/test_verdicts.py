@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -29,7 +30,7 @@ FLAP = {"link_flap": LINK, "ack_timeout": "rail:mlx5_0"}
 REDISTRIBUTION = {
     "ecmp_event": GROUP,
     "skew_step": GROUP,
-    "q_high": HOT,
+    "queue_depth": HOT,
     "ecn_high": HOT,
     "hot_fabric_link": "port:leaf-1/Ethernet2",
 }
@@ -225,7 +226,39 @@ def test_what_one_member_alone_is_asked_splits_the_class() -> None:
     assert ("fec_uncorr", Scope.parse(LINK)) in tie.split_by
 
 
-def test_causes_at_different_places_are_no_class() -> None:
+ALIKE_QUEUES = ("queue:spine-1/Ethernet1/3", "queue:spine-2/Ethernet1/3")
+
+
+def hot_queues(*queues: str) -> list[SignFinding]:
+    """Only marks and load of inter-switch queues and slow sends of the job were read: these queues are hot."""
+    ports = {f"port:{queue.removeprefix('queue:').rpartition('/')[0]}" for queue in queues}
+    hot = {*(("ecn_high", queue) for queue in queues), *(("hot_fabric_link", port) for port in ports)}
+    hot.add(("slow_flow_done", f"job:{JOB}"))
+    signs = {sign for sign, _ in hot}
+    return [
+        replace(one, state="present" if (one.sign, str(one.scope)) in hot else "absent")
+        for one in found()
+        if one.sign in signs
+    ]
+
+
+def test_one_cause_at_places_that_look_alike_is_sure_as_a_class() -> None:
+    judgement, _ = judged(hot_queues(*ALIKE_QUEUES))
+    members = {f"load.elephant_collision@{queue}" for queue in ALIKE_QUEUES}
+    (tie,) = [tie for tie in judgement.ties if set(tie.members) & members]
+    assert set(tie.members) == members
+    verdicts = [rows(judgement)[member] for member in sorted(members)]
+    assert max(verdict.probability for verdict in verdicts) < 0.8 <= tie.probability
+    assert {(verdict.status, verdict.role) for verdict in verdicts} == {("supported", "root")}
+
+
+def test_a_place_without_the_anomaly_is_in_no_class_of_places() -> None:
+    judgement, _ = judged(hot_queues(ALIKE_QUEUES[0]))
+    member = f"load.elephant_collision@{ALIKE_QUEUES[0]}"
+    assert [tie for tie in judgement.ties if member in tie.members and len(tie.members) > 1] == []
+
+
+def test_different_causes_at_different_places_are_no_class() -> None:
     for tie in with_only(*FLAP.items()).ties:
         places = {member.partition("@")[2] for member in tie.members}
         blocks = {fabric()[1].block(Scope.parse(place)) for place in places}
@@ -291,7 +324,7 @@ def test_one_unread_place_keeps_a_row_from_being_ruled_out() -> None:
     [(0.97, 0.0097, 2.0), (0.03, 0.3, -1.0), (0.0, 0.5, -math.inf), (0.5, 0.0, math.inf)],
 )
 def test_a_weight_is_the_log_of_the_bayes_factor(if_true: float, if_none: float, expected: float) -> None:
-    finding = SignFinding("q_high", Scope.parse(HOT), "present")
+    finding = SignFinding("queue_depth", Scope.parse(HOT), "present")
     assert weight(Relevance(finding, if_true, if_none, (), True)) == pytest.approx(expected)
 
 

@@ -11,7 +11,7 @@ from fabrics import grouped, observe, shipped
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeline.engine.findings import SignFinding
+from causeline.engine.findings import LevelReading, SignFinding
 from causeline.engine.places import Places
 from causeline.engine.scope import Scope, ScopeKind
 from causeline.engine.wording import clock, number, statement, timestamp, what_to_read
@@ -88,10 +88,19 @@ def test_a_finding_without_numbers_says_unknown_and_never_fails(sign: str, state
 def test_a_statement_fills_its_numbers_and_place() -> None:
     places = fabric()
     queue = Scope.of("queue", "leaf-1", "Ethernet2", 3)
-    finding = SignFinding("q_high", queue, "present", observed=4.8213, baseline=0.3, limit=1.05, unit="MB")
-    said = statement(shipped().signs["q_high"], finding, places)
+    finding = SignFinding(
+        "queue_depth",
+        queue,
+        "present",
+        observed=4.8213,
+        baseline=0.3,
+        limit=1.05,
+        unit="MB",
+        levels=LevelReading(1, 1),
+    )
+    said = statement(shipped().signs["queue_depth"], finding, places)
     assert said.startswith("leaf-1 Et2 TC3")
-    assert "4.82 MB" in said
+    assert "4.82 MB per poll, above Kmin" in said
     assert "0.3 MB" in said
 
 

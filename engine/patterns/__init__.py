@@ -12,15 +12,15 @@ from .ecmp import group_skew, membership_change
 from .job import job_restarted, paths_idle
 from .links import link_losses, missing_links
 from .pauses import (
-    extreme_pausing,
-    extreme_pausing_anywhere,
     host_initiators,
     pause_cycles,
     paused_by_host,
     paused_by_switch,
     port_initiators,
+    stuck_anywhere,
 )
 from .queues import unmarked_queues
+from .ranks import late_ranks, late_sends, uniform_slowdown
 
 Pattern = Callable[[Observed, str, Mapping[str, float]], Iterable[SignFinding]]
 """(observed fabric, sign id, limits by name) -> findings of that sign."""
@@ -28,11 +28,11 @@ Pattern = Callable[[Observed, str, Mapping[str, float]], Iterable[SignFinding]]
 PATTERNS: dict[str, Pattern] = {
     "cohort_anomalies": cohort_anomalies,
     "cohort_deviation": cohort_deviation,
-    "extreme_pausing": extreme_pausing,
-    "extreme_pausing_anywhere": extreme_pausing_anywhere,
     "group_skew": group_skew,
     "host_initiators": host_initiators,
     "job_restarted": job_restarted,
+    "late_ranks": late_ranks,
+    "late_sends": late_sends,
     "link_losses": link_losses,
     "membership_change": membership_change,
     "missing_links": missing_links,
@@ -41,5 +41,7 @@ PATTERNS: dict[str, Pattern] = {
     "paused_by_switch": paused_by_switch,
     "pause_cycles": pause_cycles,
     "port_initiators": port_initiators,
+    "stuck_anywhere": stuck_anywhere,
+    "uniform_slowdown": uniform_slowdown,
     "unmarked_queues": unmarked_queues,
 }

@@ -5,84 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from statistics import fmean
 
-from ..facts import Event, Provenance
+from ..facts import Provenance
 from ..findings import SignFinding, time_coverage
 from ..observed import Observed
 from ..scope import short_port
-from ..signals import Signal, Split
-from ..topology import SESSION_EVENTS, EcmpGroup
+from ..signals import Signal
+from ..topology import EcmpGroup
+
+MOST_MOVES = 4
+"""Most changes of a group that one statement tells (judgement: one line)."""
+MOST_RECORDS = 4
+"""Most records that a change of a group cites (judgement: two changes, and what shows the members)."""
 
 
 def membership_change(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
-    """Did next hops join or leave the group near the onset?
+    """Did next hops join or leave the group near the onset, or did what chooses among them change?
 
-    Absent needs route captures from before and after the onset that agree; captures of one side are unknown.
+    Absent needs a reading from both sides of the onset that would have shown it: route captures that agree, a gauge of
+    the next hops, or the states of the links. Its coverage is the share of changes that the reading shows.
     """
-    split = observed.split
+    split, membership = observed.split, observed.membership
     start = split.start if split.onset is None else split.onset - split.uncertainty_s - limits["before_s"]
     end = split.end if split.onset is None else split.onset + split.uncertainty_s + limits["after_s"]
-    for group in observed.topology.ecmp_groups:
-        sessions = _sessions(observed, group)
-        near = [event for event, _ in sessions if start <= event.at <= end]
-        left = sorted(set(group.before) - set(group.after))
-        joined = sorted(set(group.after) - set(group.before))
-        # A change of routes without a session event of its members is dated by the captures alone: near enough.
-        undated = group.before != group.after and not any(port in (*left, *joined) for _, port in sessions)
-        if near or undated:
-            state = "present"
-        elif _spans_onset(group, split):
-            state = "absent"
-        else:
+    for group in membership.groups:
+        moves = [move for move in membership.moves(group) if move.at is None or start <= move.at <= end]
+        watched = membership.watched(group)
+        if not moves and not watched:
             continue
-        moves = [f"{short_port(port)} left" for port in left] + [f"{short_port(port)} joined" for port in joined]
+        records = (*(record for move in moves for record in move.records), *membership.records(group))
+        words = tuple(dict.fromkeys(move.words for move in moves))
         yield SignFinding(
             sign,
             group.scope,
-            "present" if state == "present" else "absent",
-            observed=float(len(group.after)),
+            "present" if moves else "absent",
+            observed=float(min([len(group.after), *(move.left for move in moves if move.left is not None)])),
             baseline=float(len(group.before)),
             limit=float(len(group.before)),
             unit="members",
-            records=tuple(event.provenance for event in near[:2]) + _captures(observed, group),
-            words={"moves": ", ".join(moves) or "no member left or joined"},
-            at=near[0].at if near else None,
+            coverage=1.0 if moves else watched,
+            records=tuple(dict.fromkeys(records))[:MOST_RECORDS],
+            words={"moves": _told(words) or "no member left or joined"},
+            at=next((move.at for move in moves), None),
         )
 
 
-def _spans_onset(group: EcmpGroup, split: Split) -> bool:
-    """Whether routes were captured on both sides of the onset; without an onset, whether they were captured twice."""
-    if split.onset is None:
-        return group.first_at < group.last_at
-    return group.first_at <= split.onset - split.uncertainty_s and split.onset <= group.last_at
-
-
-def _sessions(observed: Observed, group: EcmpGroup) -> list[tuple[Event, str]]:
-    """Session events of the group's members, with the member."""
-    topology = observed.topology
-    found = []
-    for event in topology.events:
-        if event.kind in SESSION_EVENTS and event.device == group.device:
-            named = topology.resolve_port(event.device, event.port) if event.port else None
-            port = named or topology.session_port(event.device, event.details.get("peer", ""))
-            if port in group.members:
-                found.append((event, port))
-    return found
-
-
-def _captures(observed: Observed, group: EcmpGroup) -> tuple[Provenance, ...]:
-    """The first and last route record that show the group."""
-    routes = sorted(
-        (
-            route
-            for route in observed.topology.routes
-            if route.device == group.device
-            and {observed.topology.resolve_port(route.device, hop.interface) for hop in route.next_hops}
-            & set(group.members)
-            and len(route.next_hops) > 1
-        ),
-        key=lambda route: (route.at, route.prefix),
-    )
-    return () if not routes else tuple(dict.fromkeys((routes[0].provenance, routes[-1].provenance)))
+def _told(words: tuple[str, ...]) -> str:
+    more = len(words) - MOST_MOVES
+    return ", ".join(words[:MOST_MOVES]) + (f" and {more} more" if more > 0 else "")
 
 
 def group_skew(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
@@ -94,7 +63,7 @@ def group_skew(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
     """
     if observed.split.onset is None:
         return
-    for group in observed.topology.ecmp_groups:
+    for group in observed.membership.groups:
         before = _loads(observed, group, group.before, "before_mean")
         after = _loads(observed, group, group.after, "after_mean")
         if min(len(before), len(after)) < 2 or len(before) < len(group.before) or len(after) < len(group.after):

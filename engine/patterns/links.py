@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,6 +12,10 @@ from ..findings import SignFinding, time_coverage
 from ..observed import Observed
 from ..scope import Scope, link_scope, short_port
 from ..topology import End
+
+SHORTEST_DOWN_S = 10.0
+"""How long a link that flaps is down, in seconds: polls of its state further apart may step over it (judgement: the
+signal is debounced and trained anew; Qian et al., SIGCOMM 2024, section 9.3 saw jobs halt for more than 9 s)."""
 
 
 def missing_links(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
@@ -104,7 +109,8 @@ def _carrier(observed: Observed, end: End) -> _Carrier | None:
     if state is not None and state["after_n"]:
         fell = state["after_min"] == 0 and state["before_min"] != 0
         is_down = observed.telemetry.line(*end, "", "oper_up").values[-1] == 0
-        found.append(_Carrier(float(fell), bool(is_down), time_coverage(state["after_coverage"]), state.last))
+        seen = time_coverage(state["after_coverage"]) * min(1.0, SHORTEST_DOWN_S / (state["interval_s"] or math.inf))
+        found.append(_Carrier(float(fell), bool(is_down), seen, state.last))
     if not found:
         return None
     shown = max(found, key=lambda carrier: (carrier.losses, carrier.coverage))

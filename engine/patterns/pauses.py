@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from ..findings import SignFinding, time_coverage
+from ..findings import LevelReading, SignFinding, time_coverage
 from ..observed import Observed
 from ..pause_graph import PauseReading
 from ..scope import Scope, ScopeKind, short_port
@@ -29,43 +29,54 @@ def _finding(
 
 
 def paused_by_host(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
-    """Is a leaf's egress towards a host paused by the host's NIC above its baseline?"""
+    """How long is a leaf's egress towards a host paused by the host's NIC, above its baseline?"""
     yield from _paused(observed, sign, limits, host_facing=True)
 
 
 def paused_by_switch(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
-    """Is an inter-switch egress paused by the next switch above its baseline?"""
+    """How long is an inter-switch egress paused by the next switch, above its baseline?"""
     yield from _paused(observed, sign, limits, host_facing=False)
+
+
+DUTY_LIMITS = ("notable_duty", "significant_duty", "extreme_duty", "stuck_duty")
+"""Limits of the levels of pausing, lowest first."""
 
 
 def _paused(observed: Observed, sign: str, limits: Mapping[str, float], *, host_facing: bool) -> Iterator[SignFinding]:
     for queue, reading in observed.pause_graph.readings.items():
-        if observed.topology.is_host_facing(queue.parts[0], queue.parts[1]) is host_facing:
-            state = "present" if queue in observed.pause_graph.paused else "absent"
-            yield _finding(sign, reading, state, limits["notable_duty"])
+        if observed.topology.is_host_facing(queue.parts[0], queue.parts[1]) is not host_facing:
+            continue
+        is_paused = queue in observed.pause_graph.paused
+        levels = _levels(reading, limits) if is_paused else LevelReading(0, 0)
+        limit = limits[DUTY_LIMITS[max(levels.least, 1) - 1]]
+        peak = {"peak": f"{100 * reading.peak_duty_high:.3g}"}
+        yield replace(_finding(sign, reading, "present" if is_paused else "absent", limit, peak), levels=levels)
 
 
-def extreme_pausing(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
-    """Is an egress paused for most of the time?
+def _levels(reading: PauseReading, limits: Mapping[str, float]) -> LevelReading:
+    """How long a queue is paused that is paused above its baseline.
+
+    At least as the busiest twentieth of its polls shows, at most as the busiest one does: the mean hides what comes and
+    goes. Within the margin of a limit either side of it is possible.
+    """
+    margin = 1 + limits["margin"]
+    least = sum(reading.busy_duty_low >= limits[name] * margin for name in DUTY_LIMITS)
+    most = sum(min(1.0, reading.peak_duty_high * margin) >= limits[name] for name in DUTY_LIMITS)
+    return LevelReading(max(1, least), max(1, most))
+
+
+def stuck_anywhere(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Does any egress of the fabric hardly ever move? Its coverage is the share of switch egress queues that were read.
 
     Unknown where only frames were counted and their bounds lie on both sides of the limit.
     """
-    limit = limits["extreme_duty"]
-    for reading in observed.pause_graph.readings.values():
-        if reading.duty_low >= limit or reading.peak_duty_high < limit:
-            yield _finding(sign, reading, "present" if reading.duty_low >= limit else "absent", limit)
-
-
-def extreme_pausing_anywhere(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
-    """The same for the most paused egress of the fabric; its coverage is the share of switch egress queues that were
-    read."""
     readings = observed.pause_graph.readings.values()
     if not readings:
         return
-    worst = max(readings, key=lambda reading: (reading.duty_low, reading.peak_duty_high, reading.queue))
-    limit = limits["extreme_duty"]
-    if worst.duty_low >= limit or all(reading.peak_duty_high < limit for reading in readings):
-        found = _finding(sign, worst, "present" if worst.duty_low >= limit else "absent", limit)
+    worst = max(readings, key=lambda reading: (reading.busy_duty_low, reading.peak_duty_high, reading.queue))
+    limit = limits["stuck_duty"]
+    if worst.busy_duty_low >= limit or all(reading.peak_duty_high < limit for reading in readings):
+        found = _finding(sign, worst, "present" if worst.busy_duty_low >= limit else "absent", limit)
         yield replace(
             found,
             scope=Scope.of(ScopeKind.FABRIC, "all"),

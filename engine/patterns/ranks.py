@@ -1,0 +1,100 @@
+"""Signs of the ranks' timing: did one enter late, did all compute longer, did sends finish late?
+
+They part host, job and network: the part of the step that became longer says whose time it is (causal.md 6,
+net_vs_host). Too few steps on a side of the onset, or ranks that wait for each other in a collective, leave them
+unanswered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..findings import SignFinding
+from ..observed import Observed
+from ..rank_timing import MOST_OF_IT, Change, RankTiming
+from ..scope import Scope, ScopeKind
+
+
+def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Does a host enter the job's collectives later than before, beyond what its peers do?"""
+    timing = _timing(observed)
+    if timing is None:
+        return
+    for host, change in timing.lateness.items():
+        is_late = timing.is_late(host)
+        if is_late is None:
+            continue
+        latest = max((step.ranks[host] for step in timing.after if host in step.ranks), key=lambda rank: rank.entry)
+        record = observed.record(latest.source, latest.record)
+        yield SignFinding(
+            sign,
+            Scope.of(ScopeKind.HOST, host),
+            "present" if is_late else "absent",
+            observed=change.after,
+            baseline=change.before,
+            limit=change.before + timing.least_rise,
+            unit="s after the median rank",
+            records=(record,) if record else (),
+        )
+
+
+def uniform_slowdown(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Is most of the slowdown time that every rank of the job takes longer before it sends?
+
+    Unknown where the steps did not become longer, where all ranks compute longer only now and then, and where only the
+    sends did, and alike: then bytes may have grown for all, or all wait for one way.
+    """
+    timing = _timing(observed)
+    if timing is None or not timing.is_longer(timing.whole):
+        return
+    rise = timing.compute.rise
+    is_uniform = rise >= max(timing.least_rise, MOST_OF_IT * timing.whole.rise)
+    is_now_and_then = not is_uniform and timing.is_longer(timing.compute) is not False
+    are_sends_alike = timing.is_longer(timing.sends) is not False and timing.sends_slow_alike
+    if is_now_and_then or (not is_uniform and are_sends_alike):
+        return
+    yield _of_job(observed, timing, sign, "present" if is_uniform else "absent", timing.compute)
+
+
+def late_sends(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Do sends of some ranks finish later than before, counted from the entry of the last rank?
+
+    Unknown where the sends of all ranks became longer alike.
+    """
+    timing = _timing(observed)
+    if timing is None:
+        return
+    are_longer = timing.is_longer(timing.sends)
+    if are_longer is None or (are_longer and timing.sends_slow_alike):
+        return
+    slowest = max(timing.finishing, key=lambda host: (timing.finishing[host].rise, host), default="")
+    yield _of_job(observed, timing, sign, "present" if are_longer else "absent", timing.sends, slowest)
+
+
+def _timing(observed: Observed) -> RankTiming | None:
+    timing = observed.rank_timing
+    return timing if timing is not None and timing.is_enough else None
+
+
+def _of_job(
+    observed: Observed, timing: RankTiming, sign: str, state: str, change: Change, host: str = ""
+) -> SignFinding:
+    last = timing.after[-1].ranks
+    rank = last[host if host in last else min(last)]
+    record = observed.record(rank.source, rank.record)
+    return SignFinding(
+        sign,
+        Scope.of(ScopeKind.JOB, observed.job or ""),
+        "present" if state == "present" else "absent",
+        observed=change.after,
+        baseline=change.before,
+        limit=change.before + timing.least_rise,
+        unit="s",
+        records=(record,) if record else (),
+        words={
+            "step": f"{timing.whole.after:.3g} s",
+            "step_before": f"{timing.whole.before:.3g} s",
+            "host": host,
+            "slow": f"{len(timing.slow_senders)} of {len(timing.hosts)}",
+        },
+    )

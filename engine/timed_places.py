@@ -1,0 +1,107 @@
+"""Whether the timing of the ranks names a place for a job's slowdown, or clears it.
+
+What slows a job shows in the timing of the ranks it acts on: a slow host enters late, a slow way makes the sends that
+cross it finish late. A place that neither kind of rank touches may be ill, but it did not slow this job.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from .flows import ports_crossed
+from .observed import Observed
+from .pause_graph import ABOVE_BASELINE
+from .places import Places
+from .rules import Cause, Relation
+from .scope import Scope, ScopeKind
+from .topology import End
+
+CROSSED_LINK = 0.80
+"""P(symptom | a cause whose place the job's bytes cross) (judgement, DESIGN.md section 5)."""
+
+NAMED_LINK = 0.97
+"""P(symptom | a cause whose place the timing of the ranks names) (judgement, DESIGN.md section 5)."""
+
+CLEARED_LINK = 0.05
+"""P(symptom | a cause whose place touches none of the ranks that became slow) (judgement: what is left is that the
+timing misleads)."""
+
+
+class TimedPlaces:
+    """Places of one fabric against the rank timing of the job asked about."""
+
+    def __init__(self, observed: Observed, places: Places) -> None:
+        self._observed = observed
+        self._places = places
+
+    def symptom_link(self, cause: Cause, scope: Scope) -> float:
+        """P(symptom | this cause at this place alone)."""
+        is_named = self.names(scope)
+        if is_named is False:
+            return CLEARED_LINK
+        if cause.symptom is not None:
+            return cause.symptom.p
+        return NAMED_LINK if is_named else CROSSED_LINK
+
+    def names(self, scope: Scope) -> bool | None:
+        """True: ranks that this place can touch became slow; False: only others did; None: the timing cannot tell."""
+        timing = self._observed.rank_timing
+        ends = {*self._places.ports(scope)}
+        if timing is None or not timing.is_enough or not ends:
+            return None
+        is_late = timing.is_late(scope.device) if scope.kind is ScopeKind.HOST else False
+        if is_late is not False:
+            return is_late
+        if self._slow_ports is None:
+            return None
+        return any(end in self._slow_ports for end in self._acts_on(ends))
+
+    @cached_property
+    def _slow_ports(self) -> frozenset[End] | None:
+        """Ports that slow sends may cross; None where the ranks do not tell whose sends are slow."""
+        timing, job = self._observed.rank_timing, self._observed.job
+        assert timing is not None and job is not None
+        are_longer = timing.is_longer(timing.sends)
+        if are_longer is False:
+            return frozenset()
+        if are_longer is None or timing.sends_slow_alike or not timing.slow_senders:
+            return None
+        return ports_crossed(self._observed.topology, job, timing.slow_senders)
+
+    def _acts_on(self, ends: set[End]) -> Iterator[End]:
+        """The ports of a place, for a NIC also the leaf's towards it, and those that its pausing may hold up."""
+        topology = self._observed.topology
+        waiting = [*ends, *(peer for end in ends if topology.is_host(end[0]) and (peer := topology.peer(*end)))]
+        seen = set(waiting)
+        for end in waiting:
+            yield end
+            held = {*self._held_queues(end), *self._paused_nics.get(end[0], ())} - seen
+            seen |= held
+            waiting.extend(sorted(held))
+
+    def _held_queues(self, end: End) -> Iterator[End]:
+        for priority in self._observed.lossless_classes:
+            queue = Scope.of(ScopeKind.QUEUE, *end, priority)
+            for paused in self._places.related(queue, Relation.PAUSED_UPSTREAM):
+                yield paused.parts[0], paused.parts[1]
+
+    @cached_property
+    def _paused_nics(self) -> Mapping[str, frozenset[End]]:
+        """By leaf, the NICs that it pauses more than before: the pause graph has switches only."""
+        observed = self._observed
+        found: dict[str, set[End]] = defaultdict(set)
+        for nic in observed.topology.nics:
+            leaf = observed.topology.peer(*nic)
+            signals = (
+                observed.signals(f"pfc_{direction}_pause_{unit}").get((*end, priority))
+                for unit in ("us", "frames")
+                for direction, end in (("rx", nic), ("tx", leaf or nic))
+                for priority in observed.lossless_classes
+            )
+            if leaf and any(
+                one and (one["after_mean"] or 0.0) > ABOVE_BASELINE * (one["before_mean"] or 0.0) for one in signals
+            ):
+                found[leaf[0]].add(nic)
+        return {device: frozenset(nics) for device, nics in found.items()}

@@ -1,0 +1,212 @@
+"""The timing of ranks parts a slow host from a slow network from a job that changed, and names the places that can
+have slowed the job; where it cannot tell, nothing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from fabrics import HOSTS, JOB, ONSET, START, counter, observe, placement, plan, series, shipped
+
+from causeline.engine.facts import Fact
+from causeline.engine.observed import Observed
+from causeline.engine.patterns import PATTERNS
+from causeline.engine.places import Places
+from causeline.engine.scope import Scope
+from causeline.engine.timed_places import TimedPlaces
+
+STEP_S = 25.0
+"""Steps begin so far apart: 24 before the onset, 24 after it."""
+
+Levels = tuple[float, ...]
+"""Values by turns: one before the onset, or a pair that alternates."""
+
+CALM: tuple[Levels, Levels] = ((8.0,), (8.0,))
+SENDS: tuple[Levels, Levels] = ((4.0,), (4.0,))
+
+
+def ranks(
+    enters: Mapping[str, tuple[Levels, Levels]] | None = None,
+    sends: Mapping[str, tuple[Levels, Levels]] | None = None,
+    *,
+    waits: bool = False,
+    steps: int = 48,
+    without: tuple[str, int] | None = None,
+) -> list[Fact]:
+    """Entries and ends of every host's rank, before and after the onset.
+
+    `waits`: as in a collective, nobody finishes before all have. `without`: a host whose record of one step is lost.
+    """
+    found: list[Fact] = []
+    timing: dict[str, list[tuple[float, float, float]]] = {host: [] for host in HOSTS}
+    for n in range(24 - steps // 2, 24 + steps // 2):
+        begin, side = START + n * STEP_S, int(START + n * STEP_S >= ONSET)
+        entry = {host: _level((enters or {}).get(host, CALM)[side], n) for host in HOSTS}
+        done = {host: entry[host] + _level((sends or {}).get(host, SENDS)[side], n) for host in HOSTS}
+        if waits:
+            last = max(entry.values())
+            done = dict.fromkeys(HOSTS, last + max(done[host] - entry[host] for host in HOSTS))
+        for host in HOSTS:
+            if (host, n) != without:
+                timing[host].append((begin, entry[host], done[host]))
+    for host, rows in timing.items():
+        for metric, at in (("rank_send_start", 1), ("rank_send_done", 2)):
+            found.append(series(f"{JOB}:{host}", metric, [(row[0] + row[at], row[at]) for row in rows]))
+    return found
+
+
+def _level(levels: Levels, step: int) -> float:
+    return levels[step % len(levels)]
+
+
+def states(facts: list[Fact]) -> dict[str, str]:
+    """Answers to the signs of rank timing, by sign and place."""
+    observed = observe([*plan(), *facts])
+    found = {}
+    for sign in ("late_rank", "slow_flow_done", "uniform_slow"):
+        rule = shipped().signs[sign].pattern
+        assert rule is not None
+        for finding in PATTERNS[rule.pattern](observed, sign, {}):
+            found[f"{sign} {finding.scope.parts[0]}"] = finding.state
+    return found
+
+
+LATE_NOBODY = {f"late_rank {host}": "absent" for host in HOSTS}
+
+
+def late(*hosts: str) -> dict[str, str]:
+    return {f"late_rank {host}": "present" if host in hosts else "absent" for host in HOSTS}
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["plain sends", "collective"])
+def test_a_host_that_enters_last_is_late_and_its_peers_that_wait_are_not(waits: bool) -> None:
+    assert states(ranks({"host-2": ((8.0,), (11.0,))}, waits=waits)) == {
+        **late("host-2"),
+        f"slow_flow_done {JOB}": "absent",
+        f"uniform_slow {JOB}": "absent",
+    }
+
+
+def test_a_host_that_was_late_before_is_not_late_now() -> None:
+    found = states(ranks({"host-2": ((11.0,), (11.0,))}, {"host-3": ((4.0,), (9.0,))}))
+    assert found == {**LATE_NOBODY, f"slow_flow_done {JOB}": "present", f"uniform_slow {JOB}": "absent"}
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["plain sends", "collective"])
+def test_ranks_that_all_compute_longer_are_a_uniform_slowdown(waits: bool) -> None:
+    assert states(ranks({host: ((8.0,), (11.0,)) for host in HOSTS}, waits=waits)) == {
+        **LATE_NOBODY,
+        f"slow_flow_done {JOB}": "absent",
+        f"uniform_slow {JOB}": "present",
+    }
+
+
+def test_slow_sends_of_one_rank_are_neither_a_late_rank_nor_uniform() -> None:
+    assert states(ranks(sends={"host-2": ((4.0,), (7.0,))})) == {
+        **LATE_NOBODY,
+        f"slow_flow_done {JOB}": "present",
+        f"uniform_slow {JOB}": "absent",
+    }
+
+
+def test_sends_that_all_end_later_alike_leave_network_and_job_open() -> None:
+    """A slow way in a collective that all wait for looks like more bytes of all."""
+    assert states(ranks(sends={"host-2": ((4.0,), (7.0,))}, waits=True)) == LATE_NOBODY
+    assert states(ranks(sends={host: ((4.0,), (7.0,)) for host in HOSTS})) == LATE_NOBODY
+
+
+def test_few_steps_tell_nothing() -> None:
+    assert states(ranks({"host-2": ((8.0,), (11.0,))}, steps=8)) == {}
+    assert states(ranks({"host-2": ((8.0,), (11.0,))}, steps=10))["late_rank host-2"] == "present"
+
+
+def test_sends_that_are_slow_now_and_then_are_late_though_their_median_is_as_before() -> None:
+    """Loss on one of many ways: it must not clear the network."""
+    found = states(ranks(sends={"host-2": ((4.0,), (9.0, 4.0, 4.0, 4.0))}))
+    assert found == {**LATE_NOBODY, f"slow_flow_done {JOB}": "present", f"uniform_slow {JOB}": "absent"}
+
+
+def test_a_host_that_stalls_now_and_then_is_late() -> None:
+    found = states(ranks({"host-2": ((8.0,), (12.0, 8.0, 8.0, 8.0))}))
+    assert found == {**late("host-2"), f"slow_flow_done {JOB}": "absent", f"uniform_slow {JOB}": "absent"}
+
+
+def test_one_long_send_may_be_chance() -> None:
+    found = states(ranks(sends={"host-2": ((4.0,), (9.0, *(4.0,) * 23))}))
+    assert f"slow_flow_done {JOB}" not in found
+
+
+def test_a_rank_that_always_varied_as_much_is_neither_late_nor_not() -> None:
+    found = states(ranks({"host-2": ((8.0, 11.0), (10.5, 11.0))}))
+    assert "late_rank host-2" not in found
+    assert found["late_rank host-1"] == "absent"
+
+
+def test_a_lost_record_of_the_late_rank_does_not_make_it_punctual() -> None:
+    """Steps that lack a rank are left out, and the rest still tells."""
+    found = states(ranks({"host-2": ((8.0,), (11.0,))}, without=("host-2", 30)))
+    assert found["late_rank host-2"] == "present"
+    assert states(ranks({"host-2": ((8.0,), (11.0,))}, steps=10, without=("host-2", 25))) == {}
+
+
+def named(facts: list[Fact], traffic: str | None = "ring_allreduce") -> dict[str, bool | None]:
+    """What the timing says of each NIC's place and of one link between switches."""
+    ring = replace(placement(), traffic=traffic)
+    observed: Observed = observe([*plan(), ring, *facts])
+    timed = TimedPlaces(observed, Places(observed))
+    scopes = [Scope.of("nic", host, "mlx5_0") for host in HOSTS]
+    return {
+        **{scope.device: timed.names(scope) for scope in scopes},
+        "uplink": timed.names(Scope.of("queue", "leaf-1", "Ethernet1", "3")),
+        "to host-3": timed.names(Scope.of("queue", "leaf-1", "Ethernet13", "3")),
+    }
+
+
+def test_a_slow_sender_of_a_ring_names_itself_and_the_next_host_and_clears_the_rest() -> None:
+    assert named(ranks(sends={"host-2": ((4.0,), (7.0,))})) == {
+        "host-1": False,
+        "host-2": True,
+        "host-3": True,
+        "host-4": False,
+        "uplink": False,  # both hosts are on one leaf
+        "to host-3": True,
+    }
+
+
+def test_without_a_known_pattern_a_slow_sender_may_send_to_anybody() -> None:
+    found = named(ranks(sends={"host-2": ((4.0,), (7.0,))}), traffic=None)
+    assert found == {**dict.fromkeys((*HOSTS, "to host-3"), True), "uplink": False}
+
+
+def test_a_send_that_is_slow_only_now_and_then_names_its_places_too() -> None:
+    found = named(ranks(sends={"host-1": ((4.0,), (7.0, 4.0, 4.0)), "host-2": ((4.0,), (4.0, 7.0, 7.0))}))
+    assert found["host-1"] is True
+
+
+def test_a_send_that_is_slower_by_less_than_the_slowest_did_not_slow_the_step() -> None:
+    assert named(ranks(sends={"host-2": ((4.0,), (9.0,)), "host-4": ((4.0,), (5.0,))}))["host-4"] is False
+
+
+def test_sends_as_fast_as_before_clear_the_network() -> None:
+    assert set(named(ranks({"host-2": ((8.0,), (11.0,))})).values()) == {False}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        ranks(sends={"host-2": ((4.0,), (7.0,))}, waits=True),
+        ranks(sends={"host-2": ((4.0,), (7.0,))}, steps=8),
+        [],
+    ],
+    ids=["collective", "few steps", "no timing"],
+)
+def test_timing_that_cannot_tell_names_and_clears_no_place(facts: list[Fact]) -> None:
+    assert set(named(facts).values()) == {None}
+
+
+def test_a_place_whose_pausing_holds_up_a_slow_send_is_named() -> None:
+    """Host-4 pauses leaf-1, which pauses host-2: the queue to host-4 is on no way of host-2's bytes."""
+    paused = [counter(f"{end}:3", "pfc_rx_pause_us", 0, 200_000.0) for end in ("leaf-1:Ethernet14", "host-2:mlx5_0")]
+    facts = [*ranks(sends={"host-2": ((4.0,), (7.0,))}), *paused]
+    assert named(facts)["host-4"] is True
