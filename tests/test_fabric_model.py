@@ -324,7 +324,9 @@ def test_a_pause_storm_spreads_hop_by_hop_on_its_rail_and_nowhere_else() -> None
     assert duty[paused].max() == pytest.approx(duty[root], abs=0.03)  # nobody much longer than the NIC hangs
     spines = [link for link in paused if link >= FABRIC.spine_down(0, 0)]
     leaves = [link for link in paused if 2 * FABRIC.nics <= link < FABRIC.spine_down(0, 0)]
-    assert spines and leaves
+    hosts = [link for link in paused if link < FABRIC.nics]
+    assert spines and leaves and hosts
+    assert {FABRIC.receiving_port[link][0] for link in hosts} <= {"leaf-02", "leaf-04"}
     assert {FABRIC.receiving_port[link][0] for link in spines} == {"leaf-02"}
     assert {FABRIC.sending_port[link][0] for link in leaves} == {"leaf-04"}
     assert telemetry.nics["storm_errors"][-1].nonzero()[0].tolist() == [STORMY_NIC]
