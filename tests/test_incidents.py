@@ -111,7 +111,7 @@ def test_status_of_the_rivals_is_that_of_the_truth(bundle: Path, status: str) ->
     assert found == {}
 
 
-@pytest.mark.parametrize("bundle", [one for one in INCIDENTS if one.name != "inc-4129"], ids=lambda path: path.name)
+@pytest.mark.parametrize("bundle", [one for one in HARMFUL if one.name != "inc-4129"], ids=lambda path: path.name)
 def test_firmware_decoy_is_ruled_out(bundle: Path) -> None:
     row = at(whole(bundle).investigation, "nic.fw_regression", "gpu-worker-042", "mlx5_0")
     assert row.status == "ruled_out", row.reason
