@@ -7,36 +7,73 @@ import io
 import re
 import tarfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from causeline.fixtures.fabric import Fabric
-from causeline.fixtures.incident_faults import EcmpDrain
-from causeline.fixtures.scenarios import ConfigCommit, FirmwareUpdate, Scenario, Truth
-from causeline.fixtures.workload import Collision, RingJob, StorageBurst
-from causeline.fixtures.write_bundle import write_bundle
+import numpy as np
+
+from causeline.fixtures.faults.path import SpineDrained
+from causeline.fixtures.luck import Crowd, rail_entropy
+from causeline.fixtures.model.conditions import Design
+from causeline.fixtures.model.dcqcn import QueueProfile
+from causeline.fixtures.model.fabric import Fabric
+from causeline.fixtures.model.fault import Fault
+from causeline.fixtures.model.run import Setup
+from causeline.fixtures.model.traffic import Background, Collective, Job, Pattern
+from causeline.fixtures.raw.scenario import READ_LATE_SECONDS, FirmwareUpdate, Scenario, Session, SlurmJob
+from causeline.fixtures.raw.write import write_bundle
+from causeline.fixtures.scenarios import QUEUE, alternating_ring
 
 Edit = Callable[[str], str]
 
-SMALL = Scenario(
-    id="SMALL",
-    fabric=Fabric("Small Fabric", units=2, hosts_per_unit=8, rails=2, spines=4),
-    job=RingJob("small-run", job_id=7, first_step=100, tokens_per_step=1000, queue_pair_gbps=170.0),
-    start=datetime(2026, 11, 17, 20, 15, tzinfo=UTC),
-    window_seconds=300,
-    faults=(EcmpDrain(1, 150.0),),
-    bursts=(StorageBurst(rail=1, start_seconds=40.0, seconds=30.0, flows_each_way=8, flow_gbps=10.0),),
-    firmware=(FirmwareUpdate(host=3, version="28.43.1014", days_before=3.0),),
-    commits=(ConfigCommit("leaf-02", "tidy", "netops", 100.0),),
-    truth=Truth((), (), (), (), "spine-02 drained; leaf-01 Ethernet12 overloads"),
-    seed=11,
-    drained_spine=1,
-    most_flows=3,
-    collision=Collision(leaf=0, spine=3, flows=6),
-    harm_seconds=150.0,
-)
-"""INC-4127 in small: 16 hosts of two rails, 4 leaves, 4 spines, five minutes; leaf-01 Ethernet12 (queue 3) overloads
-when spine-02 is drained in the middle. A run of the model takes about three seconds, an investigation as long."""
+FABRIC = Fabric("Small Fabric", units=2, hosts_per_unit=8, rails=2, spines=4)
+ONSET = 150.0
+DRAIN = SpineDrained(ONSET, 1)
+CROWD = Crowd(leaf=0, uplink=3, least=6, most=6)
+
+
+def small(*faults: Fault, crowds: tuple[Crowd, ...] = ()) -> Scenario:
+    """Sixteen hosts of two rails, 4 leaves, 4 spines, five minutes; one job of 170 Gbit/s a QP, whose uplinks carry
+    three at most; a storage burst on rail 2 from second 40 to 70."""
+    random = np.random.default_rng(11)
+    seeds = random.integers(0, 2**31, FABRIC.leaves), random.integers(0, 2**31, FABRIC.spines)
+    collective = Collective(Pattern.RING, 2 * 170e9 / 8 * 2.1, queue_pairs=2, queue_pair_gbps=170.0)
+    hosts = alternating_ring(FABRIC, range(16))
+    job = Job("small-run", "foundation", hosts, (collective,), compute_seconds=0.3, first_step=100, jitter=0.06)
+    without_spine_02 = np.ones((FABRIC.leaves, FABRIC.uplinks), dtype=np.int64)
+    without_spine_02[:, 1] = 0
+    entropy = rail_entropy(FABRIC, job, seeds[0], without_spine_02, 3, crowds)
+    # What one spine or four NICs feed marks before it pauses.
+    host_queue, queue = replace(QUEUE, xoff=3.0e6, xon=2.8e6), QueueProfile(1.0e6, 3.0e6, 0.1, 0.5e6, 0.45e6)
+    storage = Background(tuple(range(4)), tuple(range(8, 12)), rail=1, gbps=80.0, starts=40.0, ends=70.0)
+    return Scenario(
+        "SMALL",
+        Setup(
+            FABRIC,
+            Design(*seeds, host_queue, queue),
+            (replace(job, rail_entropy=entropy),),
+            (storage,),
+            faults,
+            300.0 + READ_LATE_SECONDS,
+            poll_seconds=5.0,
+            seed=11,
+        ),
+        datetime(2026, 11, 17, 20, 15, tzinfo=UTC),
+        SlurmJob(7),
+        tokens_per_step=1000,
+        harm_seconds=ONSET,
+        firmware=(FirmwareUpdate(host=3, version="28.43.1014", at=-3 * 86400.0),),
+        sessions=(Session("leaf-02", "tidy", "netops", 100.0),),
+        note="spine-02 drained; leaf-01 Ethernet12 overloads",
+    )
+
+
+SMALL = small(DRAIN, crowds=(CROWD,))
+"""INC-4127 in small: leaf-01 Ethernet12 (queue 3) overloads when spine-02 is drained in the middle.
+
+A run of the model takes less than a second, an investigation about three.
+"""
 
 
 def write_small_bundle(folder: Path) -> Path:

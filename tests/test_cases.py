@@ -95,7 +95,10 @@ def test_what_comes_out_otherwise_is_told_with_its_place(
         ("steps: '2x9 _ 2x9'", "a step takes time"),
         ("steps: '2x9'\n    ranks: {gpu-01: {enters: '1x9', sends: '1x8 _'}}", "a step takes time"),
         ("steps: '2x9'\n    ranks: {gpu-01: {enters: '1x9', sends: '1x8'}}", "10 entries and 9 sends of 10 steps"),
-        ("steps: '2x9'\n    ranks: {gpu-99: {enters: '1x9', sends: '1x9'}}", "no device of the topology matches 'gpu-99'"),
+        (
+            "steps: '2x9'\n    ranks: {gpu-99: {enters: '1x9', sends: '1x9'}}",
+            "no device of the topology matches 'gpu-99'",
+        ),
         ("ranks: {gpu-01: {enters: '1x9', sends: '1x9'}}", "10 entries and 10 sends of 200 steps"),
         ("topology: two-untied", "there is no topology 'two-untied'; known: two-unit"),
     ],
