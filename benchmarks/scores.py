@@ -1,6 +1,6 @@
 """Writes the scoreboards of this folder: `python benchmarks/scores.py NAME...` with sim, fixture or drill.
 
-`sim` takes three minutes and needs ../shared/sim; `drill` draws 300 incidents and takes about half an hour on two cores.
+`sim` takes three minutes and needs ../shared/sim; `drill` draws 300 incidents: half an hour on two cores.
 A scoreboard is fixed: the same bundles or seeds each time, so that a worse engine shows in review.
 """
 
