@@ -202,8 +202,33 @@ def test_a_storm_that_comes_and_goes_shows_in_the_busiest_polls() -> None:
 
 def test_a_pause_walk_ends_at_the_host_others_wait_for() -> None:
     facts = [*plan(), pauses("leaf-1", "Ethernet11"), pauses("leaf-1", "Ethernet12", 0), pauses("spine-1", "Ethernet1")]
-    found = states(asked("init_host", facts))
-    assert found == {"queue:leaf-1/Ethernet11/3": "present", "queue:leaf-1/Ethernet12/3": "absent"}
+    assert states(asked("init_host", facts)) == {"queue:leaf-1/Ethernet11/3": "present"}
+
+
+def test_a_clean_pause_counter_is_one_finding_and_the_other_end_a_second_witness() -> None:
+    clean = [*plan(), pauses("leaf-1", "Ethernet11", 0)]
+    assert asked("init_host", clean) == {}
+    (alone,) = asked("pause_duty_host", clean).values()
+    peer = counter("host-1:mlx5_0:3", "pfc_tx_pause_us", 0, 0)
+    (confirmed,) = asked("pause_duty_host", [*clean, peer]).values()
+    assert (alone.state, alone.levels) == (confirmed.state, confirmed.levels) == ("absent", LevelReading(0, 0))
+    assert alone.coverage == pytest.approx(0.97)
+    assert confirmed.coverage == pytest.approx(1 - 0.03**2)
+
+
+def test_a_queue_paused_as_much_as_before_is_acquitted_of_more_only() -> None:
+    """3 % of the time on both sides of the onset: no change, but the onset may be misplaced."""
+    (found,) = asked("pause_duty_host", [*plan(), counter("leaf-1:Ethernet11:3", "pfc_rx_pause_us", 3e4, 3e4)]).values()
+    assert (found.state, found.levels) == ("absent", LevelReading(0, 1))
+    stuck = [*plan(), counter("leaf-1:Ethernet11:3", "pfc_rx_pause_us", 9.9e5, 9.9e5)]
+    assert asked("pause_duty_host", stuck) == {}
+
+
+def test_ends_that_disagree_acquit_of_what_neither_counted() -> None:
+    """The leaf's counter stands still while the NIC counts 30 % of the time."""
+    facts = [*plan(), pauses("leaf-1", "Ethernet11", 0), counter("host-1:mlx5_0:3", "pfc_tx_pause_us", 0, 3e5)]
+    (found,) = asked("pause_duty_host", facts).values()
+    assert (found.state, found.levels) == ("absent", LevelReading(0, 3))
 
 
 def test_a_host_that_pauses_nobody_upstream_is_neither() -> None:
