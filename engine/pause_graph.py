@@ -117,16 +117,20 @@ class PauseGraph:
 
         A queue without a reading was not read from either end.
         """
-        found: dict[Scope, PauseReading] = {}
-        for priority in sorted(self._classes):
-            for device, ports in sorted(self._topology.ports_of.items()):
-                if self._topology.role(device) is DeviceRole.HOST:
-                    continue
-                for port in ports:
-                    reading = self._read(device, port, priority)
-                    if reading is not None:
-                        found[reading.queue] = reading
-        return found
+        return {
+            reading.queue: reading
+            for priority in sorted(self._classes)
+            for device, ports in sorted(self._topology.ports_of.items())
+            if self._topology.role(device) is not DeviceRole.HOST
+            for port in ports
+            if (reading := self._read(device, port, priority)) is not None
+        }
+
+    def facing(self, device: str) -> tuple[PauseReading, ...]:
+        """Readings of all that send to a device, hosts among them: who waits for it."""
+        peers = [self._topology.peer(device, port) for port in self._topology.ports_of.get(device, ())]
+        found = (self._read(*peer, priority) for peer in peers if peer for priority in sorted(self._classes))
+        return tuple(reading for reading in found if reading is not None)
 
     def _read(self, device: str, port: str, priority: str) -> PauseReading | None:
         """The reading of the paused end, of the pauser's where that one was not read; times before mere frames."""

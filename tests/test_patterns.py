@@ -200,6 +200,20 @@ def test_a_storm_that_comes_and_goes_shows_in_the_busiest_polls() -> None:
     assert found.levels == LevelReading(4, 4)
 
 
+def test_a_switch_makes_wait_who_sends_to_it_hosts_among_them() -> None:
+    """host-1 is paused by leaf-1 and spine-1 is not; nobody read what waits for spine-1."""
+    waits = counter("host-1:mlx5_0:3", "pfc_rx_pause_us", 0, BUSY_US)
+    facts = [*plan(), waits, pauses("spine-1", "Ethernet1", 0)]
+    found = asked("pauses_sent", facts)
+    assert states(found) == {"device:leaf-1": "present"}
+    assert found["device:leaf-1"].spot == "host-1 mlx5_0"
+    (clean,) = asked("pauses_sent", [*plan(), pauses("spine-1", "Ethernet1", 0)]).values()
+    assert clean.state == "absent"
+    assert clean.coverage < 0.5
+    as_before = counter("spine-1:Ethernet1:3", "pfc_rx_pause_us", BUSY_US, BUSY_US)
+    assert asked("pauses_sent", [*plan(), as_before]) == {}
+
+
 def test_a_pause_walk_ends_at_the_host_others_wait_for() -> None:
     facts = [*plan(), pauses("leaf-1", "Ethernet11"), pauses("leaf-1", "Ethernet12", 0), pauses("spine-1", "Ethernet1")]
     assert states(asked("init_host", facts)) == {"queue:leaf-1/Ethernet11/3": "present"}

@@ -153,6 +153,26 @@ def port_initiators(observed: Observed, sign: str, limits: Mapping[str, float]) 
         )
 
 
+def pauses_sent(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Does a switch make any that send to it wait, switches or hosts, for longer than before?
+
+    Unknown where some wait as long as before. Coverage is the share of its lossless ingresses that were read.
+    """
+    for device, ports in sorted(observed.topology.ports_of.items()):
+        readings = observed.pause_graph.facing(device) if observed.topology.is_switch(device) else ()
+        paused = [reading for reading in readings if reading.is_above_baseline]
+        if not readings or (not paused and any(reading.is_notable for reading in readings)):
+            continue
+        worst = max(paused or readings, key=lambda reading: (reading.duty_high, reading.queue))
+        read = sum(reading.seen_clean for reading in readings) / (len(ports) * len(observed.lossless_classes))
+        yield replace(
+            _finding(sign, worst, "present" if paused else "absent", limits["notable_duty"]),
+            scope=Scope.of(ScopeKind.DEVICE, device),
+            coverage=min(1.0, read),
+            spot=f"{worst.queue.parts[0]} {short_port(worst.queue.parts[1])}",
+        )
+
+
 def pause_cycles(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
     """Is there a cycle of paused egress queues?
 
