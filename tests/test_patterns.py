@@ -470,6 +470,13 @@ def test_a_paused_queue_is_no_idle_network() -> None:
     assert states(asked("path_idle", [*idle(1e3), pauses("leaf-1", "Ethernet1")])) == {f"job:{JOB}": "absent"}
 
 
+def test_pausing_where_no_byte_of_the_job_goes_leaves_its_network_idle() -> None:
+    """A storm at a host of nobody, below a leaf of the job."""
+    facts = [fact for fact in idle(1e3) if fact != placement()]
+    facts += [placement(HOSTS[:3]), pauses("leaf-1", "Ethernet14")]
+    assert states(asked("path_idle", facts)) == {f"job:{JOB}": "present"}
+
+
 def test_losses_are_no_idle_network() -> None:
     assert states(asked("path_idle", [*idle(1e3), counter("host-1:mlx5_0", "nak_received", 0, 50)])) == {
         f"job:{JOB}": "absent"
