@@ -49,6 +49,11 @@ however late in the window that began (facts.csv, pause_extreme: over 10 s; a wa
 ABOVE_BASELINE = 3.0
 """How many times its own baseline pausing must reach to count as a change (judgement; marks use the same factor in
 facts.csv)."""
+
+MISSED_PAUSING = 0.03
+"""Chance that the counter of one end stands still although its link is paused (causal.md 2.1: the strongest grade
+leaves so much; 5.8: counters of some firmware are inert)."""
+
 DEFAULT_SPEED_BPS = 400e9
 """Speed used for the longest pause of a frame where the port's speed was not read (judgement: the slowest common AI
 fabric port)."""
@@ -62,7 +67,7 @@ class PauseReading:
     that the frame count allows (one frame pauses between nothing and the longest pause). A mean hides pausing that
     comes and goes: `busy_duty_low` is that of the busiest twentieth of the polls, `peak_duty_high` of the busiest.
     `held_s` is for how long up to its last reading the queue was paused without a break, 0 where no durations were
-    counted.
+    counted. `far` is what the other end counted of the same pausing, None where only one end was read.
     """
 
     queue: Scope
@@ -73,6 +78,19 @@ class PauseReading:
     coverage: float
     record: Provenance
     held_s: float = 0.0
+    far: PauseReading | None = None
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether the queue is paused for longer than is normal, before the onset or after."""
+        return max(self.duty_high, self.baseline_high) >= NOTABLE_DUTY
+
+    @property
+    def seen_clean(self) -> float:
+        """How much the absence of pausing is worth, 0 to 1: the time it covers, and the chance that not every counter
+        stood still. Two ends are two counters, of two devices."""
+        own = self.coverage * (1 - MISSED_PAUSING)
+        return own if self.far is None else 1 - (1 - own) * (1 - self.far.seen_clean)
 
     @property
     def is_stuck(self) -> bool:
@@ -99,32 +117,47 @@ class PauseGraph:
 
         A queue without a reading was not read from either end.
         """
-        found: dict[Scope, PauseReading] = {}
-        for priority in sorted(self._classes):
-            for device, ports in sorted(self._topology.ports_of.items()):
-                if self._topology.role(device) is DeviceRole.HOST:
-                    continue
-                for port in ports:
-                    reading = self._read(device, port, priority)
-                    if reading is not None:
-                        found[reading.queue] = reading
-        return found
+        return {
+            reading.queue: reading
+            for priority in sorted(self._classes)
+            for device, ports in sorted(self._topology.ports_of.items())
+            if self._topology.role(device) is not DeviceRole.HOST
+            for port in ports
+            if (reading := self._read(device, port, priority)) is not None
+        }
+
+    def facing(self, device: str) -> tuple[PauseReading, ...]:
+        """Readings of all that send to a device, hosts among them: who waits for it."""
+        peers = [self._topology.peer(device, port) for port in self._topology.ports_of.get(device, ())]
+        found = (self._read(*peer, priority) for peer in peers if peer for priority in sorted(self._classes))
+        return tuple(reading for reading in found if reading is not None)
 
     def _read(self, device: str, port: str, priority: str) -> PauseReading | None:
-        peer = self._topology.peer(device, port)
-        own, far = (device, port, priority), (*(peer or ("", "")), priority)
-        for metric, key in (("pfc_rx_pause_us", own), ("pfc_tx_pause_us", far)):
-            signal = self._signals(metric).get(key)
-            if signal is not None and signal["after_mean"] is not None:
-                reading = self._reading(own, signal, 1e-6, measured=True)
-                if reading.peak_duty_high >= HELD_DUTY:
-                    reading = replace(reading, held_s=self._held(metric, key))
-                return reading
-        for metric, key in (("pfc_rx_pause_frames", own), ("pfc_tx_pause_frames", far)):
-            signal = self._signals(metric).get(key)
-            if signal is not None and signal["after_mean"] is not None:
-                return self._reading(own, signal, QUANTUM_BITS * MAX_QUANTA / self._speed(device, port), measured=False)
-        return None
+        """The reading of the paused end, of the pauser's where that one was not read; times before mere frames."""
+        own, far = (device, port, priority), (*(self._topology.peer(device, port) or ("", "")), priority)
+        at_own = (self._timed(own, own, "pfc_rx_pause_us"), self._counted(own, own, "pfc_rx_pause_frames"))
+        at_far = (self._timed(own, far, "pfc_tx_pause_us"), self._counted(own, far, "pfc_tx_pause_frames"))
+        found = [reading for pair in zip(at_own, at_far, strict=True) for reading in pair if reading is not None]
+        if not found:
+            return None
+        other = at_far if found[0] in at_own else at_own
+        return replace(found[0], far=next((reading for reading in other if reading is not None), None))
+
+    def _timed(self, queue: Key, key: Key, metric: str) -> PauseReading | None:
+        """The reading of a counter of pause time."""
+        signal = self._signals(metric).get(key)
+        if signal is None or signal["after_mean"] is None:
+            return None
+        reading = self._reading(queue, signal, 1e-6, measured=True)
+        return replace(reading, held_s=self._held(metric, key)) if reading.peak_duty_high >= HELD_DUTY else reading
+
+    def _counted(self, queue: Key, key: Key, metric: str) -> PauseReading | None:
+        """The reading of a counter of pause frames."""
+        signal = self._signals(metric).get(key)
+        if signal is None or signal["after_mean"] is None:
+            return None
+        longest = QUANTUM_BITS * MAX_QUANTA / self._speed(queue[0], queue[1])
+        return self._reading(queue, signal, longest, measured=False)
 
     def _held(self, metric: str, key: Key) -> float:
         line = self._line(*key, metric)

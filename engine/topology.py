@@ -18,6 +18,7 @@ from typing import Literal
 
 import networkx as nx
 
+from .cohorts import Cohort, cohorts
 from .facts import (
     Cable,
     Event,
@@ -71,22 +72,6 @@ class EcmpGroup:
     @property
     def scope(self) -> Scope:
         return Scope.of(ScopeKind.ECMP, self.device, self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Cohort:
-    """NICs that run one driver and firmware version, on how many hosts."""
-
-    name: str
-    members: tuple[End, ...]
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        return tuple(sorted({host for host, _ in self.members}))
-
-    @property
-    def scope(self) -> Scope:
-        return Scope.of(ScopeKind.COHORT, self.name)
 
 
 class Topology:
@@ -323,14 +308,8 @@ class Topology:
 
     @cached_property
     def cohorts(self) -> tuple[Cohort, ...]:
-        """NICs by the driver and firmware version they were last seen with."""
-        latest: dict[End, FirmwareState] = {}
-        for state in sorted(self.firmware, key=lambda s: (-math.inf if s.at is None else s.at, s.driver, s.version)):
-            latest[(state.device, self.resolve_port(state.device, state.port))] = state
-        found: dict[str, set[End]] = defaultdict(set)
-        for end, state in latest.items():
-            found[f"{state.driver} {state.version}"].add(end)
-        return tuple(Cohort(name, tuple(sorted(members))) for name, members in sorted(found.items()))
+        """NICs by the driver and firmware version they were last seen with, or that was last loaded."""
+        return cohorts(self.firmware, self.events, self.nics, self.resolve_port)
 
     def session_port(self, device: str, peer_address: str) -> str | None:
         """The port behind a neighbour's address, from the next hops of the device's routes; None when no route names

@@ -200,10 +200,49 @@ def test_a_storm_that_comes_and_goes_shows_in_the_busiest_polls() -> None:
     assert found.levels == LevelReading(4, 4)
 
 
+def test_a_switch_makes_wait_who_sends_to_it_hosts_among_them() -> None:
+    """host-1 is paused by leaf-1 and spine-1 is not; nobody read what waits for spine-1."""
+    waits = counter("host-1:mlx5_0:3", "pfc_rx_pause_us", 0, BUSY_US)
+    facts = [*plan(), waits, pauses("spine-1", "Ethernet1", 0)]
+    found = asked("pauses_sent", facts)
+    assert states(found) == {"device:leaf-1": "present"}
+    assert found["device:leaf-1"].spot == "host-1 mlx5_0"
+    (clean,) = asked("pauses_sent", [*plan(), pauses("spine-1", "Ethernet1", 0)]).values()
+    assert clean.state == "absent"
+    assert clean.coverage < 0.5
+    as_before = counter("spine-1:Ethernet1:3", "pfc_rx_pause_us", BUSY_US, BUSY_US)
+    assert asked("pauses_sent", [*plan(), as_before]) == {}
+
+
 def test_a_pause_walk_ends_at_the_host_others_wait_for() -> None:
     facts = [*plan(), pauses("leaf-1", "Ethernet11"), pauses("leaf-1", "Ethernet12", 0), pauses("spine-1", "Ethernet1")]
-    found = states(asked("init_host", facts))
-    assert found == {"queue:leaf-1/Ethernet11/3": "present", "queue:leaf-1/Ethernet12/3": "absent"}
+    assert states(asked("init_host", facts)) == {"queue:leaf-1/Ethernet11/3": "present"}
+
+
+def test_a_clean_pause_counter_is_one_finding_and_the_other_end_a_second_witness() -> None:
+    clean = [*plan(), pauses("leaf-1", "Ethernet11", 0)]
+    assert asked("init_host", clean) == {}
+    (alone,) = asked("pause_duty_host", clean).values()
+    peer = counter("host-1:mlx5_0:3", "pfc_tx_pause_us", 0, 0)
+    (confirmed,) = asked("pause_duty_host", [*clean, peer]).values()
+    assert (alone.state, alone.levels) == (confirmed.state, confirmed.levels) == ("absent", LevelReading(0, 0))
+    assert alone.coverage == pytest.approx(0.97)
+    assert confirmed.coverage == pytest.approx(1 - 0.03**2)
+
+
+def test_a_queue_paused_as_much_as_before_is_acquitted_of_more_only() -> None:
+    """3 % of the time on both sides of the onset: no change, but the onset may be misplaced."""
+    (found,) = asked("pause_duty_host", [*plan(), counter("leaf-1:Ethernet11:3", "pfc_rx_pause_us", 3e4, 3e4)]).values()
+    assert (found.state, found.levels) == ("absent", LevelReading(0, 1))
+    stuck = [*plan(), counter("leaf-1:Ethernet11:3", "pfc_rx_pause_us", 9.9e5, 9.9e5)]
+    assert asked("pause_duty_host", stuck) == {}
+
+
+def test_ends_that_disagree_acquit_of_what_neither_counted() -> None:
+    """The leaf's counter stands still while the NIC counts 30 % of the time."""
+    facts = [*plan(), pauses("leaf-1", "Ethernet11", 0), counter("host-1:mlx5_0:3", "pfc_tx_pause_us", 0, 3e5)]
+    (found,) = asked("pause_duty_host", facts).values()
+    assert (found.state, found.levels) == ("absent", LevelReading(0, 3))
 
 
 def test_a_host_that_pauses_nobody_upstream_is_neither() -> None:
@@ -429,6 +468,13 @@ def test_a_few_shallow_queues_do_not_make_an_idle_network(ports: int) -> None:
 
 def test_a_paused_queue_is_no_idle_network() -> None:
     assert states(asked("path_idle", [*idle(1e3), pauses("leaf-1", "Ethernet1")])) == {f"job:{JOB}": "absent"}
+
+
+def test_pausing_where_no_byte_of_the_job_goes_leaves_its_network_idle() -> None:
+    """A storm at a host of nobody, below a leaf of the job."""
+    facts = [fact for fact in idle(1e3) if fact != placement()]
+    facts += [placement(HOSTS[:3]), pauses("leaf-1", "Ethernet14")]
+    assert states(asked("path_idle", facts)) == {f"job:{JOB}": "present"}
 
 
 def test_losses_are_no_idle_network() -> None:

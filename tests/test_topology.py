@@ -7,7 +7,7 @@ import random
 import pytest
 from fabrics import HOSTS, JOB, LEAVES, ONSET, SPINES, START, cable, firmware, origin, placement, plan, route, series
 
-from causeline.engine.facts import Fact, InterfaceAlias
+from causeline.engine.facts import Event, EventKind, Fact, InterfaceAlias
 from causeline.engine.scope import Scope
 from causeline.engine.topology import DeviceRole, Topology, natural_order
 
@@ -225,6 +225,25 @@ def test_a_nic_belongs_to_the_version_it_runs_last() -> None:
     ]
     cohorts = {cohort.name: cohort.hosts for cohort in Topology([*plan(), *facts]).cohorts}
     assert cohorts == {"mlx5_core 28.36": ("host-2",), "mlx5_core 28.39": ("host-1",)}
+
+
+def test_nics_that_one_change_loaded_are_a_cohort_where_nobody_read_their_version() -> None:
+    def loaded(host: str, at: float, text: str = "nic firmware updated") -> Event:
+        return Event(EventKind.FIRMWARE_LOAD, host, "", at, text, origin("changes"))
+
+    facts = [
+        loaded("host-1", 5.0),
+        loaded("host-2", 5.0),
+        loaded("host-3", 1.0),
+        loaded("host-3", 5.0, "driver rolled back"),
+    ]
+    cohorts = {cohort.name: cohort.hosts for cohort in Topology([*plan(), *facts]).cohorts}
+    assert cohorts == {
+        "loaded: nic firmware updated": ("host-1", "host-2"),
+        "loaded: driver rolled back": ("host-3",),
+    }
+    read = Topology([*plan(), *facts, firmware("host-1", "mlx5_0", "28.39")]).cohorts
+    assert next(cohort.hosts for cohort in read if cohort.name == "mlx5_core 28.39") == ("host-1",)
 
 
 def test_the_port_of_a_session_is_found_by_its_next_hop() -> None:

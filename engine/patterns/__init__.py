@@ -16,6 +16,7 @@ from .pauses import (
     pause_cycles,
     paused_by_host,
     paused_by_switch,
+    pauses_sent,
     port_initiators,
     stuck_anywhere,
 )
@@ -39,6 +40,7 @@ PATTERNS: dict[str, Pattern] = {
     "paths_idle": paths_idle,
     "paused_by_host": paused_by_host,
     "paused_by_switch": paused_by_switch,
+    "pauses_sent": pauses_sent,
     "pause_cycles": pause_cycles,
     "port_initiators": port_initiators,
     "stuck_anywhere": stuck_anywhere,

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from math import comb
 from statistics import median
 
+from ..cohorts import Cohort
 from ..facts import Provenance
 from ..findings import SignFinding
 from ..observed import Observed
 from ..signals import Signal
-from ..topology import Cohort, End
+from ..topology import End
 
 ANOMALY_METRICS = (
     "nak_received",

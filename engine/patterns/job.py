@@ -74,8 +74,9 @@ def paths_idle(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
         return
     kmin = observed.limit("ecn_kmin_bytes", busiest.key[0], busiest.key[1], limits["kmin"])
     has_risen, depth = _load_of(busiest, observed, limits)
-    is_busy = has_risen or bool(observed.pause_graph.paused) or _lost_packets(observed)
     crossed = _crossed_ports(observed, observed.job)
+    is_paused = any((queue.parts[0], queue.parts[1]) in crossed for queue in observed.pause_graph.paused)
+    is_busy = has_risen or is_paused or _lost_packets(observed)
     if not is_busy and len(read & crossed) < ENOUGH_QUEUES * len(crossed):
         return
     yield SignFinding(

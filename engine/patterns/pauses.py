@@ -43,14 +43,24 @@ DUTY_LIMITS = ("notable_duty", "significant_duty", "extreme_duty", "stuck_duty")
 
 
 def _paused(observed: Observed, sign: str, limits: Mapping[str, float], *, host_facing: bool) -> Iterator[SignFinding]:
+    """Paused as much as before is absent only from the level that neither end reaches: the onset may be misplaced.
+
+    Unknown where that leaves every level open.
+    """
     for queue, reading in observed.pause_graph.readings.items():
         if observed.topology.is_host_facing(queue.parts[0], queue.parts[1]) is not host_facing:
             continue
-        is_paused = queue in observed.pause_graph.paused
-        levels = _levels(reading, limits) if is_paused else LevelReading(0, 0)
-        limit = limits[DUTY_LIMITS[max(levels.least, 1) - 1]]
+        if queue in observed.pause_graph.paused:
+            levels, state, coverage = _levels(reading, limits), "present", reading.coverage
+            limit = limits[DUTY_LIMITS[levels.least - 1]]
+        else:
+            # Levels are of the pausing itself, not of one counter of it: what a clean reading may miss is its coverage.
+            levels, state, coverage = LevelReading(0, _most(reading, limits)), "absent", reading.seen_clean
+            if levels.most == len(DUTY_LIMITS):
+                continue
+            limit = limits[DUTY_LIMITS[levels.most]]
         peak = {"peak": f"{100 * reading.peak_duty_high:.3g}"}
-        yield replace(_finding(sign, reading, "present" if is_paused else "absent", limit, peak), levels=levels)
+        yield replace(_finding(sign, reading, state, limit, peak), levels=levels, coverage=coverage)
 
 
 def _levels(reading: PauseReading, limits: Mapping[str, float]) -> LevelReading:
@@ -61,8 +71,17 @@ def _levels(reading: PauseReading, limits: Mapping[str, float]) -> LevelReading:
     """
     margin = 1 + limits["margin"]
     least = sum(reading.busy_duty_low >= limits[name] * margin for name in DUTY_LIMITS)
-    most = sum(min(1.0, reading.peak_duty_high * margin) >= limits[name] for name in DUTY_LIMITS)
-    return LevelReading(max(1, least), max(1, most))
+    return LevelReading(max(1, least), max(1, _level_of(reading.peak_duty_high, limits)))
+
+
+def _most(reading: PauseReading, limits: Mapping[str, float]) -> int:
+    """The highest level that either end of a queue's link leaves open, 0 where both hardly counted any pausing."""
+    own = _level_of(reading.peak_duty_high, limits) if reading.is_notable else 0
+    return own if reading.far is None else max(own, _most(reading.far, limits))
+
+
+def _level_of(duty: float, limits: Mapping[str, float]) -> int:
+    return sum(min(1.0, duty * (1 + limits["margin"])) >= limits[name] for name in DUTY_LIMITS)
 
 
 def stuck_anywhere(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
@@ -96,16 +115,15 @@ def _read_share(observed: Observed) -> float:
 def host_initiators(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterable[SignFinding]:
     """Does a pause walk end at a host-facing port that is itself paused?
 
-    Unknown where a host pauses but nothing upstream waits.
+    Unknown where a host pauses but nothing upstream waits, and where none pauses: that is `paused_by_host`'s to say,
+    and one counter is not two findings.
     """
     graph = observed.pause_graph
     for queue, reading in graph.readings.items():
         if not observed.topology.is_host_facing(queue.parts[0], queue.parts[1]):
             continue
         upstream = graph.upstream(queue)
-        if queue not in graph.paused:
-            yield _finding(sign, reading, "absent", limits["notable_duty"], {"upstream": "0"})
-        elif upstream:
+        if queue in graph.paused and upstream:
             yield _finding(sign, reading, "present", limits["notable_duty"], {"upstream": str(len(upstream))})
 
 
@@ -132,6 +150,26 @@ def port_initiators(observed: Observed, sign: str, limits: Mapping[str, float]) 
             unit="B",
             coverage=time_coverage(peak["after_coverage"]),
             records=(peak.extreme or peak.last, reading.record),
+        )
+
+
+def pauses_sent(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
+    """Does a switch make any that send to it wait, switches or hosts, for longer than before?
+
+    Unknown where some wait as long as before. Coverage is the share of its lossless ingresses that were read.
+    """
+    for device, ports in sorted(observed.topology.ports_of.items()):
+        readings = observed.pause_graph.facing(device) if observed.topology.is_switch(device) else ()
+        paused = [reading for reading in readings if reading.is_above_baseline]
+        if not readings or (not paused and any(reading.is_notable for reading in readings)):
+            continue
+        worst = max(paused or readings, key=lambda reading: (reading.duty_high, reading.queue))
+        read = sum(reading.seen_clean for reading in readings) / (len(ports) * len(observed.lossless_classes))
+        yield replace(
+            _finding(sign, worst, "present" if paused else "absent", limits["notable_duty"]),
+            scope=Scope.of(ScopeKind.DEVICE, device),
+            coverage=min(1.0, read),
+            spot=f"{worst.queue.parts[0]} {short_port(worst.queue.parts[1])}",
         )
 
 
