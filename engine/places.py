@@ -111,6 +111,8 @@ class Places:
                 for device, port in self.ports(scope):
                     if topology.is_switch(device):
                         yield from self._queues(device, port)
+            case Relation.DEEPEST_QUEUE:
+                yield from self._deepest_queue(scope)
             case Relation.HOT_MEMBER_QUEUE | Relation.HOT_MEMBER_PORT | Relation.HOT_MEMBER_LINK:
                 yield from self._hot_member(scope, relation)
             case Relation.GROUPS_OVER_LINK:
@@ -142,6 +144,18 @@ class Places:
     def _queues(self, device: str, port: str) -> Iterator[Scope]:
         for traffic_class in sorted(self._observed.lossless_classes):
             yield Scope.of(ScopeKind.QUEUE, device, port, traffic_class)
+
+    def _deepest_queue(self, scope: Scope) -> Iterator[Scope]:
+        """The lossless queue that peaked highest after the onset, of those nobody pauses; none where none was read."""
+        peaks = self._observed.signals("queue_peak_bytes")
+        depth = {
+            queue: signal["after_p50"] or 0.0
+            for queue in self.related(scope, Relation.EGRESS_QUEUES)
+            if queue not in self._observed.pause_graph.paused
+            and (signal := peaks.get((queue.parts[0], queue.parts[1], queue.parts[2]))) is not None
+        }
+        if depth:
+            yield max(depth, key=lambda queue: depth[queue])
 
     def _nics(self, scope: Scope) -> Iterator[Scope]:
         if scope.kind is ScopeKind.COHORT:
