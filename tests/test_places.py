@@ -135,6 +135,15 @@ def test_a_member_that_left_is_not_hot() -> None:
     assert group.hot_member(scope) == ("leaf-1", "Ethernet1")
 
 
+def test_the_deepest_queue_of_a_device_is_one_that_nobody_pauses() -> None:
+    depths = [gauge(f"leaf-1:Ethernet{n}:3", "queue_peak_bytes", 0, 9e6 / n) for n in (1, 2)]
+    paused = counter("leaf-1:Ethernet1:3", "pfc_rx_pause_us", 0, 9e5)
+    leaf = Scope.of("device", "leaf-1")
+    assert related(leaf, Relation.DEEPEST_QUEUE, members(*depths)) == ["queue:leaf-1/Ethernet1/3"]
+    assert related(leaf, Relation.DEEPEST_QUEUE, members(*depths, paused)) == ["queue:leaf-1/Ethernet2/3"]
+    assert related(leaf, Relation.DEEPEST_QUEUE, members()) == []
+
+
 def test_where_members_left_the_way_back_may_overload_instead() -> None:
     deep = gauge("spine-1:Ethernet1:3", "queue_peak_bytes", 0, 9e6)
     assert members(deep, counter("leaf-1:Ethernet1", "tx_bytes", 1, 5)).hot_member(GROUP) == ("leaf-1", "Ethernet1")
