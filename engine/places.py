@@ -133,9 +133,7 @@ class Places:
                 if self._observed.job:
                     yield Scope.of(ScopeKind.JOB, self._observed.job)
             case Relation.PAUSED_UPSTREAM:
-                is_queue = scope.kind is ScopeKind.QUEUE
-                for queue in (scope,) if is_queue else self.related(scope, Relation.DEEPEST_QUEUE):
-                    yield from self._observed.pause_graph.upstream(queue)
+                yield from self._observed.pause_graph.upstream(scope)
             case Relation.PAUSE_CYCLES:
                 for cycle in self.instances(ScopeKind.CYCLE):
                     if any(device == scope.device for device, _ in self.ports(cycle)):

@@ -40,7 +40,7 @@ RELATIONS: dict[Relation, tuple[frozenset[ScopeKind], ScopeKind]] = {
     Relation.NICS: (_WITH_PORTS, ScopeKind.NIC),
     Relation.RAIL: (_WITH_PORTS, ScopeKind.RAIL),
     Relation.JOBS: (_ANYWHERE, ScopeKind.JOB),
-    Relation.PAUSED_UPSTREAM: (frozenset({ScopeKind.QUEUE, ScopeKind.DEVICE}), ScopeKind.QUEUE),
+    Relation.PAUSED_UPSTREAM: (frozenset({ScopeKind.QUEUE}), ScopeKind.QUEUE),
     Relation.PAUSE_CYCLES: (_GROUP, ScopeKind.CYCLE),
     Relation.FABRIC: (_ANYWHERE, ScopeKind.FABRIC),
 }
