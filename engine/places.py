@@ -111,6 +111,8 @@ class Places:
                 for device, port in self.ports(scope):
                     if topology.is_switch(device):
                         yield from self._queues(device, port)
+            case Relation.DEEPEST_QUEUE:
+                yield from self._deepest_queue(scope)
             case Relation.HOT_MEMBER_QUEUE | Relation.HOT_MEMBER_PORT | Relation.HOT_MEMBER_LINK:
                 yield from self._hot_member(scope, relation)
             case Relation.GROUPS_OVER_LINK:
@@ -143,6 +145,18 @@ class Places:
         for traffic_class in sorted(self._observed.lossless_classes):
             yield Scope.of(ScopeKind.QUEUE, device, port, traffic_class)
 
+    def _deepest_queue(self, scope: Scope) -> Iterator[Scope]:
+        """The lossless queue that peaked highest after the onset, of those nobody pauses; none where none was read."""
+        peaks = self._observed.signals("queue_peak_bytes")
+        depth = {
+            queue: signal["after_p50"] or 0.0
+            for queue in self.related(scope, Relation.EGRESS_QUEUES)
+            if queue not in self._observed.pause_graph.paused
+            and (signal := peaks.get((queue.parts[0], queue.parts[1], queue.parts[2]))) is not None
+        }
+        if depth:
+            yield max(depth, key=lambda queue: depth[queue])
+
     def _nics(self, scope: Scope) -> Iterator[Scope]:
         if scope.kind is ScopeKind.COHORT:
             ends = self._cohorts[scope].members
@@ -166,53 +180,46 @@ class Places:
                 found[(group.device, member)].append(scope)
         return found
 
-    def hot_member(self, group: Scope) -> str | None:
+    def hot_member(self, group: Scope) -> End | None:
         """The installed member with the deepest lossless queue after the onset, by load where no queue was read; None
         when neither was.
 
         One hypothesis a group stands for "the change overloads its hottest member": members that stay calm are no
-        places of it.
+        places of it. Where members left, what comes back over the links that remain is spread anew as well: the far
+        ends' egresses count as members then.
         """
         return self._hot_members.get(group)
 
     @cached_property
-    def _hot_members(self) -> dict[Scope, str]:
+    def _hot_members(self) -> dict[Scope, End]:
         found = {}
         for scope, group in self._groups.items():
-            depth = {
-                port: max(
-                    (
-                        signal["after_p95"] or 0.0
-                        for traffic_class in self._observed.lossless_classes
-                        if (
-                            signal := self._observed.signals("queue_peak_bytes").get(
-                                (group.device, port, traffic_class)
-                            )
-                        )
-                    ),
-                    default=0.0,
-                )
-                for port in group.after
-            }
-            load = {
-                port: (signal["after_mean"] or 0.0)
-                for port in group.after
-                if (signal := self._observed.signals("tx_bytes").get((group.device, port, "")))
-            }
-            ranked = [port for port in group.after if depth.get(port) or port in load]
-            if ranked:
-                found[scope] = max(ranked, key=lambda port: (depth.get(port, 0.0), load.get(port, 0.0)))
+            ends = [(group.device, port) for port in group.after]
+            if set(group.before) - set(group.after):
+                far = [self._topology.peer(*end) for end in ends]
+                ends += [end for end in far if end is not None and self._topology.is_switch(end[0])]
+            heat = {end: heat for end in ends if (heat := self._heat(end)) is not None}
+            if heat:
+                found[scope] = max(heat, key=lambda end: heat[end])
         return found
 
+    def _heat(self, end: End) -> tuple[float, float] | None:
+        """(depth of the deepest lossless queue in bytes, load in bytes per second) of a port after the onset; None
+        where neither was read."""
+        queues = (self._observed.signals("queue_peak_bytes").get((*end, c)) for c in self._observed.lossless_classes)
+        depth = max(((queue["after_p95"] or 0.0) for queue in queues if queue is not None), default=0.0)
+        load = self._observed.signals("tx_bytes").get((*end, ""))
+        return None if load is None and not depth else (depth, 0.0 if load is None else load["after_mean"] or 0.0)
+
     def _hot_member(self, group: Scope, relation: Relation) -> Iterator[Scope]:
-        port = self.hot_member(group)
-        if port is None:
+        end = self.hot_member(group)
+        if end is None:
             return
         if relation is Relation.HOT_MEMBER_PORT:
-            yield Scope.of(ScopeKind.PORT, group.device, port)
+            yield Scope.of(ScopeKind.PORT, *end)
         elif relation is Relation.HOT_MEMBER_QUEUE:
-            yield from self._queues(group.device, port)
-        elif link := self._topology.link(group.device, port):
+            yield from self._queues(*end)
+        elif link := self._topology.link(*end):
             yield link
 
     def ports(self, scope: Scope) -> tuple[End, ...]:
@@ -353,7 +360,10 @@ class Places:
         match scope.kind:
             case ScopeKind.ECMP:
                 member = self.hot_member(scope)
-                return f"{scope.device} {short_port(member)}" if member else f"{scope.device} {scope.parts[1]}"
+                if member is None:
+                    return f"{scope.device} {scope.parts[1]}"
+                hot = f"{member[0]} {short_port(member[1])}"
+                return hot if member[0] == scope.device else f"{scope.device} {scope.parts[1]} ({hot})"
             case ScopeKind.LINK:
                 (device_a, port_a), (device_b, port_b) = self._topology.ends(scope)
                 return f"{device_a} {short_port(port_a)} - {device_b} {short_port(port_b)}"

@@ -40,6 +40,7 @@ class Relation(StrEnum):
     LINK = "link"
     PORTS = "ports"
     EGRESS_QUEUES = "egress_queues"
+    DEEPEST_QUEUE = "deepest_queue"
     HOT_MEMBER_QUEUE = "hot_member_queue"
     HOT_MEMBER_PORT = "hot_member_port"
     HOT_MEMBER_LINK = "hot_member_link"

@@ -30,6 +30,7 @@ RELATIONS: dict[Relation, tuple[frozenset[ScopeKind], ScopeKind]] = {
     Relation.LINK: (_ON_PORT, ScopeKind.LINK),
     Relation.PORTS: (_WITH_PORTS, ScopeKind.PORT),
     Relation.EGRESS_QUEUES: (_WITH_PORTS, ScopeKind.QUEUE),
+    Relation.DEEPEST_QUEUE: (_WITH_PORTS, ScopeKind.QUEUE),
     Relation.HOT_MEMBER_QUEUE: (_GROUP, ScopeKind.QUEUE),
     Relation.HOT_MEMBER_PORT: (_GROUP, ScopeKind.PORT),
     Relation.HOT_MEMBER_LINK: (_GROUP, ScopeKind.LINK),

@@ -131,6 +131,14 @@ def test_a_group_that_always_was_uneven_is_not() -> None:
     assert states(asked("skew_step", loads((20, 20), (180, 180)))) == {GROUP: "absent"}
 
 
+def test_a_member_that_left_leaves_its_load_to_the_others() -> None:
+    facts = loads((100, 0), (100, 200))
+    facts[-3] = route("leaf-1", BOTH[1:], END)
+    found = asked("skew_step", facts)
+    assert states(found) == {GROUP: "present"}
+    assert found[GROUP].observed == pytest.approx(2.0)
+
+
 def test_members_nobody_counted_leave_the_load_unknown() -> None:
     assert asked("skew_step", loads((100, 20), (100, 180))[:-1]) == {}
     assert asked("skew_step", loads((0, 0), (0, 0))) == {}

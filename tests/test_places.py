@@ -109,9 +109,9 @@ def members(*facts: Fact) -> Places:
 
 def test_the_hot_member_has_the_deepest_queue_before_the_most_bytes() -> None:
     loads = [counter(f"leaf-1:Ethernet{n}", "tx_bytes", 1, n) for n in (1, 2)]
-    assert members(*loads).hot_member(GROUP) == "Ethernet2"
+    assert members(*loads).hot_member(GROUP) == ("leaf-1", "Ethernet2")
     depths = [gauge(f"leaf-1:Ethernet{n}:3", "queue_peak_bytes", 0, 9e6 / n) for n in (1, 2)]
-    assert members(*loads, *depths).hot_member(GROUP) == "Ethernet1"
+    assert members(*loads, *depths).hot_member(GROUP) == ("leaf-1", "Ethernet1")
 
 
 def test_members_nobody_read_are_not_hot() -> None:
@@ -124,7 +124,7 @@ def test_members_nobody_read_are_not_hot() -> None:
 
 def test_of_equally_hot_members_the_first_by_number_is_taken() -> None:
     loads = [counter(f"leaf-1:Ethernet{n}", "tx_bytes", 1, 5) for n in (2, 1)]
-    assert members(*loads).hot_member(GROUP) == "Ethernet1"
+    assert members(*loads).hot_member(GROUP) == ("leaf-1", "Ethernet1")
 
 
 def test_a_member_that_left_is_not_hot() -> None:
@@ -132,7 +132,26 @@ def test_a_member_that_left_is_not_hot() -> None:
     loads = [counter("leaf-1:Ethernet2", "tx_bytes", 900, 900), counter("leaf-1:Ethernet1", "tx_bytes", 1, 1)]
     group = Places(observe([*plan(), *gone, *loads]))
     (scope,) = (scope for scope in group.instances(ScopeKind.ECMP) if scope.device == "leaf-1")
-    assert group.hot_member(scope) == "Ethernet1"
+    assert group.hot_member(scope) == ("leaf-1", "Ethernet1")
+
+
+def test_the_deepest_queue_of_a_device_is_one_that_nobody_pauses() -> None:
+    depths = [gauge(f"leaf-1:Ethernet{n}:3", "queue_peak_bytes", 0, 9e6 / n) for n in (1, 2)]
+    paused = counter("leaf-1:Ethernet1:3", "pfc_rx_pause_us", 0, 9e5)
+    leaf = Scope.of("device", "leaf-1")
+    assert related(leaf, Relation.DEEPEST_QUEUE, members(*depths)) == ["queue:leaf-1/Ethernet1/3"]
+    assert related(leaf, Relation.DEEPEST_QUEUE, members(*depths, paused)) == ["queue:leaf-1/Ethernet2/3"]
+    assert related(leaf, Relation.DEEPEST_QUEUE, members()) == []
+
+
+def test_where_members_left_the_way_back_may_overload_instead() -> None:
+    deep = gauge("spine-1:Ethernet1:3", "queue_peak_bytes", 0, 9e6)
+    assert members(deep, counter("leaf-1:Ethernet1", "tx_bytes", 1, 5)).hot_member(GROUP) == ("leaf-1", "Ethernet1")
+    lost = [gauge("leaf-1:Ethernet2", "oper_up", 1, 0), counter("leaf-1:Ethernet1", "tx_bytes", 1, 5)]
+    found = Places(observe([*plan(), *lost, deep]))
+    assert found.hot_member(GROUP) == ("spine-1", "Ethernet1")
+    assert found.wording(GROUP) == "leaf-1 uplinks (spine-1 Et1)"
+    assert related(GROUP, Relation.HOT_MEMBER_QUEUE, found) == ["queue:spine-1/Ethernet1/3"]
 
 
 # -- blocks and names ---------------------------------------------------------------------------------------

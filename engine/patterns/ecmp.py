@@ -58,21 +58,22 @@ def group_skew(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
     """Did the load of the group's members become uneven at the onset?
 
     Compares the largest member with the mean of the members, before and after (bytes of the lossless class where
-    counted, of the port otherwise), each over the members installed then. With few flows some unevenness is normal
-    (causal.md 4.6): only a rise counts.
+    counted, of the port otherwise). A member that left carries nothing and stays in the mean: what it carried is on the
+    others now, all of it on a last one. With few flows some unevenness is normal (causal.md 4.6): only a rise counts.
     """
     if observed.split.onset is None:
         return
     for group in observed.membership.groups:
         before = _loads(observed, group, group.before, "before_mean")
         after = _loads(observed, group, group.after, "after_mean")
-        if min(len(before), len(after)) < 2 or len(before) < len(group.before) or len(after) < len(group.after):
+        if len(before) < 2 or not after or len(before) < len(group.before) or len(after) < len(group.after):
             continue
-        ratio_before, ratio_after = (max(loads.values()) / fmean(loads.values()) for loads in (before, after))
+        ratio_before = max(before.values()) / fmean(before.values())
+        ratio_after = max(after.values()) * len({*before, *after}) / sum(after.values())
         hottest = max(sorted(after), key=lambda port: after[port])
         records = tuple(
             record
-            for port in (hottest, min(sorted(after), key=lambda port: after[port]))
+            for port in dict.fromkeys((hottest, min(sorted(after), key=lambda port: after[port])))
             if (record := _record(observed, group.device, port)) is not None
         )
         yield SignFinding(
