@@ -24,6 +24,9 @@ from .network import Likelihood, Network, Node, NodeKind
 
 WIDTH_LIMIT = 16  # bits open at once: 65,536 states a step (DESIGN.md section 5)
 
+_NARROW = 6  # open bits below which no other order is tried: 64 states a step (judgement)
+_MANY = (16, 4)  # blocks above which a bit may be one that is open nearly all the time; both are tried (judgement)
+
 BlockKey = tuple[str, str]  # a place, and one of its nodes where the place was taken apart
 
 
@@ -36,10 +39,10 @@ def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
     """
     endless = frozenset(open_to_the_end)
     model = absorb_evidence(network, endless)
-    steps = _order(lifted(_blocks(model.nodes, model.likelihood, endless), model), endless)
-    width, widest = max(((_width(step), -position) for position, step in enumerate(steps)), default=(0, 0))
+    steps = _narrow_order(lifted(_blocks(model.nodes, model.likelihood, endless), model), endless)
+    width = _largest_width(steps)
     if width > WIDTH_LIMIT:
-        step = steps[-widest]
+        step = max(steps, key=_width)
         names = ", ".join(str(bit) for bit in sorted({*step.before, *step.opens}))
         raise TooManyOpenBits(
             f"{width} bits are open at {step.block.name}, at most {WIDTH_LIMIT} can be: {names}.",
@@ -52,6 +55,10 @@ def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
         for position, node in enumerate(hidden)
     }
     return Plan(model, steps, width, slots)
+
+
+def _largest_width(steps: Sequence[Step]) -> int:
+    return max(map(_width, steps), default=0)
 
 
 def _width(step: Step) -> int:
@@ -170,9 +177,21 @@ def _cover(live: Iterable[Node], key_of: Mapping[str, BlockKey], open_to_the_end
     return chosen
 
 
-def _order(blocks: Sequence[Block], open_to_the_end: frozenset[str]) -> tuple[Step, ...]:
+def _narrow_order(blocks: Sequence[Block], open_to_the_end: frozenset[str]) -> tuple[Step, ...]:
+    """An order that opens few bits at once.
+
+    Counting every bit finishes one rail before the next begins. Where it puts off signs that all places share for so
+    long that it begins every pause tree meanwhile, those signs are opened at no cost: they stay open anyhow.
+    """
+    steps = _order(blocks, open_to_the_end, math.inf)
+    if _largest_width(steps) <= _NARROW:
+        return steps
+    return min(steps, *(_order(blocks, open_to_the_end, many) for many in _MANY), key=_largest_width)
+
+
+def _order(blocks: Sequence[Block], open_to_the_end: frozenset[str], most: float) -> tuple[Step, ...]:
     """Always the block after which the fewest bits stay open, pressures before who feels them; ties by a depth-first
-    walk.
+    walk. A bit that more than `most` blocks touch opens at no cost.
 
     The walk follows the bits with the fewest blocks first, so that one pause tree, one device, one rail is finished
     before the next begins.
@@ -201,9 +220,9 @@ def _order(blocks: Sequence[Block], open_to_the_end: frozenset[str]) -> tuple[St
     done: set[int] = set()
 
     def cost(index: int) -> tuple[int, int, int]:
-        opening = sum(bit not in is_open for bit in blocks[index].bits)
+        opens = [bit for bit in blocks[index].bits if bit not in is_open]
         closing = sum(left[bit] == 1 for bit in blocks[index].bits)
-        return opening - closing, opening, rank[index]
+        return sum(len(touching[bit]) <= most for bit in opens) - closing, len(opens), rank[index]
 
     unmet = [len(needed) for needed in waits_for]
     ready = [(cost(index), index) for index in range(len(blocks)) if unmet[index] == 0]

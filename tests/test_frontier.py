@@ -351,3 +351,15 @@ def test_explains_needs_a_symptom_that_can_be_missing_without_its_cause() -> Non
         symptom_shares(network)
     with pytest.raises(InferenceError, match="The symptom is None"):
         symptom_shares(replace(network, symptom=None))
+
+
+def test_pause_chains_under_signs_that_all_share_are_finished_one_by_one() -> None:
+    nodes: list[Node] = []
+    drivers: dict[str, list[tuple[str, float]]] = {f"shared{n}": [] for n in range(8)}
+    for place in range(60):
+        links = ((f"queue@{place - 1}", 0.5),) if place % 8 else ()  # a pause chain of eight
+        nodes.append(Node(f"queue@{place}", CAUSE, f"p{place:02d}", 0.01, links))
+        for number in {0, 1 + place % 7, 1 + (place * 5 + 2) % 7}:
+            drivers[f"shared{number}"].append((f"queue@{place}", 0.5))
+    signs = [Node(name, SIGN, None, 0.02, tuple(links)) for name, links in drivers.items()]
+    assert solve(Network((*nodes, *signs), {sign.id: PRESENT for sign in signs})).width <= 10
