@@ -1,4 +1,5 @@
-"""Times the solver beside pgmpy and pyAgrum on networks of growing size: `python benchmarks/solver.py` from the root.
+"""Times the solver beside pgmpy and pyAgrum on networks of growing size: `python benchmarks/solver.py` from the root
+(LARGEST=1200 in the environment leaves out larger networks, for a quick look).
 
 Writes solver.json and solver.md beside itself. Each solver answers the same question, P(on | evidence) of every
 hypothesis, building included, in a process of its own with a limit of time and memory: what runs out is shown as such,
@@ -178,7 +179,8 @@ def timed(ask: Callable[[Network], tuple[Posteriors, int]], network: Network) ->
 
 def sizes(shared: int) -> list[int]:
     """Each place drives at most three shared signs, so few places cannot hold many open."""
-    return [size for size in SIZES if size <= LARGEST.get(shared, SIZES[-1]) and size >= CAUSES_A_PLACE * shared]
+    largest = min(LARGEST.get(shared, SIZES[-1]), int(os.environ.get("LARGEST", SIZES[-1])))
+    return [size for size in SIZES if CAUSES_A_PLACE * shared <= size <= largest]
 
 
 def row_of(solver: str, shared: int, alike: bool) -> Result:
@@ -202,13 +204,14 @@ def row_of(solver: str, shared: int, alike: bool) -> Result:
 # -- the page
 
 
-def measure() -> Result:
-    rows = []
+def measure() -> Iterator[Result]:
+    """The result after each row: a run that is stopped leaves what it has."""
+    rows: list[Result] = []
     for shared, alike in ROWS:
         found = {solver: row_of(solver, shared, alike) for solver in SOLVERS}
         rows.append(compared(shared, alike, found))
         print(f"{shared} shared signs{', alike' if alike else ''}: done", file=sys.stderr, flush=True)
-    return {"limits": {"peer_seconds": PEER_SECONDS, "memory_gb": MEMORY_GB}, "rows": rows}
+        yield {"limits": {"peer_seconds": PEER_SECONDS, "memory_gb": MEMORY_GB}, "rows": rows}
 
 
 def compared(shared: int, alike: bool, found: dict[str, Result]) -> Result:
@@ -286,10 +289,10 @@ def main() -> None:
     if sys.argv[1:2] == ["--row"]:
         run_row(sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1")
         return
-    result = measure()
     here = Path(__file__).parent
-    (here / "solver.json").write_text(json.dumps(result, indent=1) + "\n")
-    (here / "solver.md").write_text(page(result))
+    for result in measure():
+        (here / "solver.json").write_text(json.dumps(result, indent=1) + "\n")
+        (here / "solver.md").write_text(page(result))
 
 
 if __name__ == "__main__":
