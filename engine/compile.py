@@ -81,43 +81,44 @@ class Compiler:
     def chain(self, hypothesis: Hypothesis) -> Chain:
         """Mechanisms and read signs that a hypothesis reaches, apart from pausing that spreads upstream (that is other
         places' chain)."""
-        order: list[tuple[Mechanism, Scope]] = []
+        found: dict[str, tuple[Mechanism, Scope]] = {}
         cause_links: dict[str, float] = {}
         parents: dict[str, dict[str, float]] = defaultdict(dict)
-        queue: list[tuple[Mechanism, Scope]] = []
+        queue: list[str] = []
 
         def visit(name: str, scope: Scope) -> str:
             mechanism = self._knowledge.mechanisms[name]
             node = mechanism_id(mechanism, scope)
-            if (mechanism, scope) not in order:
-                order.append((mechanism, scope))
-                queue.append((mechanism, scope))
+            if node not in found:
+                found[node] = (mechanism, scope)
+                queue.append(node)
             return node
 
         for name, drive in sorted(hypothesis.cause.drives.items()):
             for scope in self._places.related(hypothesis.scope, drive.at):
                 cause_links[visit(name, scope)] = drive.p
         while queue:
-            mechanism, scope = queue.pop(0)
+            node = queue.pop(0)
+            mechanism, scope = found[node]
             for name, drive in sorted(mechanism.drives.items()):
                 if drive.at is not Relation.PAUSED_UPSTREAM:
                     for target in self._places.related(scope, drive.at):
-                        parents[visit(name, target)][mechanism_id(mechanism, scope)] = drive.p
-        ordered = _topological(order, parents)
+                        parents[visit(name, target)][node] = drive.p
+        ordered = {node: found[node] for node in _topological(list(found), parents)}
         nodes = tuple(
-            MechanismNode(
-                node := mechanism_id(m, s), m.leak.p, cause_links.get(node, 0.0), tuple(sorted(parents[node].items()))
-            )
-            for m, s in ordered
+            MechanismNode(node, mechanism.leak.p, cause_links.get(node, 0.0), tuple(sorted(parents[node].items())))
+            for node, (mechanism, _) in ordered.items()
         )
         return Chain(nodes, tuple(self._reaches(hypothesis, ordered)))
 
-    def _reaches(self, hypothesis: Hypothesis, mechanisms: list[tuple[Mechanism, Scope]]) -> Iterable[SignReach]:
+    def _reaches(
+        self, hypothesis: Hypothesis, mechanisms: Mapping[str, tuple[Mechanism, Scope]]
+    ) -> Iterable[SignReach]:
         through: dict[tuple[str, Scope], dict[str, ByLevel]] = defaultdict(dict)
-        for mechanism, scope in mechanisms:
+        for node, (mechanism, scope) in mechanisms.items():
             for sign, link in sorted(mechanism.signs.items()):
                 for target in self._places.related(scope, link.at):
-                    through[(sign, target)][mechanism_id(mechanism, scope)] = link.by_level
+                    through[(sign, target)][node] = link.by_level
         cells: dict[tuple[str, Scope], SignLink] = {}
         for sign, cell in sorted(hypothesis.cause.signs.items()):
             for target in self._places.related(hypothesis.scope, cell.at):
@@ -327,18 +328,16 @@ def compile_network(
     return Compiler(knowledge, observed, places, findings, spreads).build()
 
 
-def _topological(
-    nodes: list[tuple[Mechanism, Scope]], parents: Mapping[str, Mapping[str, float]]
-) -> list[tuple[Mechanism, Scope]]:
+def _topological(nodes: list[str], parents: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Mechanisms with parents first; order of discovery otherwise."""
     placed: set[str] = set()
     left, ordered = list(nodes), []
     while left:
-        ready = [item for item in left if all(parent in placed for parent in parents.get(mechanism_id(*item), {}))]
-        assert ready, f"mechanisms drive each other in a circle: {[mechanism_id(*item) for item in left]}"
+        ready = [node for node in left if all(parent in placed for parent in parents.get(node, {}))]
+        assert ready, f"mechanisms drive each other in a circle: {left}"
         ordered.extend(ready)
-        placed |= {mechanism_id(*item) for item in ready}
-        left = [item for item in left if mechanism_id(*item) not in placed]
+        placed.update(ready)
+        left = [node for node in left if node not in placed]
     return ordered
 
 

@@ -1,26 +1,27 @@
 """Our own exact solver: posteriors of every cause and mechanism by a forward and a backward sweep over blocks.
 
-The table that is carried from block to block is indexed by the bits open between them (`frontier_plan.py`); each
-block multiplies in its own sum (`frontier_blocks.py`). The cost is the sum over blocks of their states times 2^open:
-linear in hypotheses, exact, without cancellation. Tables are scaled at every step and the logarithm is kept, so
-neither priors of 1e-9 nor thousands of blocks underflow. No result depends on the order of nodes, on hash seeds or on
-threads.
+The table that is carried from block to block is indexed by the bits open between them (`frontier_plan.py`); each block
+multiplies in its own sum (`frontier_blocks.py`). The cost is the sum over blocks of their states times 2^open: linear
+in hypotheses, exact, without cancellation. Tables are scaled at every step and the logarithm is kept, so neither
+priors of 1e-9 nor thousands of blocks underflow. No result depends on the order of nodes, on hash seeds or on threads.
 """
 
 from __future__ import annotations
 
 import math
 import string
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .errors import InferenceError
-from .frontier_blocks import BlockShape, NodeShape, RaisedShape, Table, sum_blocks
-from .frontier_plan import Plan, Step, plan_sweep
-from .levels import steps_of
+from .frontier_blocks import Members, sum_blocks
+from .frontier_parts import Plan, Step
+from .frontier_plan import plan_sweep
+from .frontier_powers import Table
+from .frontier_shapes import shape_at
 from .network import Likelihood, Network, NodeKind
 
 _LABELS = string.ascii_letters[:-1]  # einsum labels of bits: at most 16 before a step and 16 fresh
@@ -31,9 +32,11 @@ _CERTAIN = Likelihood(1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What the evidence says. `log_evidence` is log10 of its probability; `probability` is P(on | evidence) of every
-    cause and mechanism; `width` is the largest number of bits open at once. `sweep` holds the tables for further
-    questions."""
+    """What the evidence says.
+
+    `log_evidence` is log10 of its probability; `probability` is P(on | evidence) of every cause and mechanism; `width`
+    is the largest number of bits open at once. `sweep` holds the tables for further questions.
+    """
 
     log_evidence: float
     probability: Mapping[str, float]
@@ -52,7 +55,10 @@ class Explains:
 @dataclass(frozen=True, slots=True)
 class Folded:
     """Weight of each pattern of the named bits (axes in that order, index is the level, 1 is on), scaled to a largest
-    value of 1; `log_scale` is log10 of what was divided out. Everything else is summed."""
+    value of 1; `log_scale` is log10 of what was divided out.
+
+    Everything else is summed.
+    """
 
     bits: tuple[str, ...]
     weights: Table
@@ -126,9 +132,9 @@ class Sweep:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._tables = sum_blocks(_shape(plan, step) for step in plan.steps)
+        self._tables = sum_blocks((*shape_at(step, plan.model), step.block.count) for step in plan.steps)
         self._axes = [_Axes.of(step) for step in plan.steps]
-        log_total = plan.log_constant
+        log_total = plan.model.log_constant
         table = np.ones(())
         self._before: list[Table] = []
         for step, tables, axes in zip(plan.steps, self._tables, self._axes, strict=True):
@@ -138,7 +144,7 @@ class Sweep:
             if top == 0.0:
                 raise _impossible(plan, step)
             table = table / top
-            log_total += math.log(top)
+            log_total += math.log(top) + tables.log_scale
         self.final = table
         self.log_evidence = log_total / math.log(10.0)
         self._after: list[Table] = []
@@ -152,11 +158,16 @@ class Sweep:
             total = float((tables.total * around).sum())
             by_pattern = tables.gathered(around).ravel()
             parts = (tables.with_on.reshape(-1, by_pattern.size) * by_pattern).sum(axis=1) / total
-            probability.update(zip(step.block.hidden, np.minimum(parts, 1.0).tolist(), strict=True))
-        return {name: probability[name] for name in self.plan.nodes if name in probability}
+            found = np.minimum(parts, 1.0).tolist()
+            for hidden in (step.block.hidden, *step.block.twins):
+                probability.update(zip(hidden, found, strict=True))
+        return {name: probability[name] for name in self.plan.model.nodes if name in probability}
 
     def any_of(self, groups: Mapping[str, Sequence[str]]) -> dict[str, float]:
-        """See the function of this name. Carries, for each group, the weight with and without a member on so far."""
+        """See the function of this name.
+
+        Carries, for each group, the weight with and without a member on so far.
+        """
         members = self._members_by_block(groups)
         result = dict.fromkeys(groups, 0.0)
         spread: list[str] = []
@@ -172,10 +183,10 @@ class Sweep:
         result.update(self._any_of_spread({group: members[group] for group in spread}))
         return result
 
-    def _any_of_spread(self, members: Mapping[str, Mapping[int, tuple[int, ...]]]) -> dict[str, float]:
+    def _any_of_spread(self, members: Mapping[str, Mapping[int, Members]]) -> dict[str, float]:
         if not members:
             return {}
-        touched: dict[int, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
+        touched: dict[int, list[tuple[int, Members]]] = defaultdict(list)
         for row, group in enumerate(members):
             for position, inside in members[group].items():
                 touched[position].append((row, inside))
@@ -196,18 +207,21 @@ class Sweep:
             some, none = next_some / scale, next_none / scale
         return {group: float(some[row] / (some[row] + none[row])) for row, group in enumerate(members)}
 
-    def _members_by_block(self, groups: Mapping[str, Sequence[str]]) -> dict[str, dict[int, tuple[int, ...]]]:
-        result: dict[str, dict[int, tuple[int, ...]]] = {}
+    def _members_by_block(self, groups: Mapping[str, Sequence[str]]) -> dict[str, dict[int, Members]]:
+        result: dict[str, dict[int, Members]] = {}
         for group, names in groups.items():
-            inside: dict[int, set[int]] = defaultdict(set)
+            inside: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
             for name in names:
-                if name not in self.plan.block_of:
+                if name not in self.plan.slots:
                     raise InferenceError(
                         f"{name} of group {group} is no cause or mechanism here.", "Name hidden nodes only."
                     )
-                position = self.plan.block_of[name]
-                inside[position].add(self.plan.steps[position].block.hidden.index(name))
-            result[group] = {position: tuple(sorted(inside[position])) for position in sorted(inside)}
+                step, copy, position = self.plan.slots[name]
+                inside[step][copy].add(position)
+            result[group] = {
+                step: tuple(sorted(Counter(tuple(sorted(own)) for own in inside[step].values()).items()))
+                for step in sorted(inside)
+            }
         return result
 
     def _around(self, position: int) -> Table:
@@ -258,51 +272,15 @@ class _Axes:
 
 
 def _contracted(subscripts: str, first: Table, second: Table) -> Table:
-    """einsum, through matrix products where there are so many bits that its loops over axes of two take longest."""
+    """Einsum, through matrix products where there are so many bits that its loops over axes of two take longest."""
     table: Table = np.einsum(subscripts, first, second, optimize=len(set(subscripts)) > _LOOP_LABELS)
     return table
-
-
-def _shape(plan: Plan, step: Step) -> tuple[BlockShape, tuple[float, ...]]:
-    """A block without names, and its numbers in the order that `frontier_blocks.py` takes them."""
-    block = step.block
-    pressure = {bit.node: position for position, bit in enumerate(block.reads) if bit.kind == "pressure"}
-    axis = {bit.node: position for position, bit in enumerate(block.reads) if bit.kind == "state"}
-    axis.update((name, len(block.reads) + position) for position, name in enumerate(block.hidden))
-    numbers: list[float] = []
-
-    def shaped(name: str, seen: Likelihood) -> NodeShape:
-        node = plan.nodes[name]
-        felt = (1.0,) if name in pressure else ()  # the links of all other parents
-        numbers.extend(seen.by_level)
-        for own in steps_of(node):
-            numbers.extend((own.leak, *(p for parent, p in own.links if parent in axis), *felt))
-        links = [axis[parent] for parent, _ in node.links if parent in axis]
-        numbers.extend(k for _, k in node.inhibitors)
-        inhibitors = tuple(axis[parent] for parent, _ in node.inhibitors)
-        return NodeShape((*links, *(pressure[name] for _ in felt)), inhibitors, node.top)
-
-    hidden = tuple(shaped(name, plan.weight.get(name, _CERTAIN)) for name in block.hidden)
-    signs = tuple(shaped(name, plan.likelihood[name]) for name in block.signs)
-    raised: list[RaisedShape] = []
-    ends: list[float] = []
-    for bit, links in zip(block.raises, block.raised_by, strict=True):
-        numbers.extend(steps[level] for level in range(bit.top) for _, steps in links)
-        closing = plan.likelihood[bit.node] if bit.kind == "sign" and bit in step.closes else None
-        if bit in step.opens:
-            ends.extend([own.leak for own in steps_of(plan.nodes[bit.node])] if bit.kind == "sign" else [0.0])
-        if closing is not None:
-            ends.extend(closing.by_level)
-        parents = tuple(axis[parent] for parent, _ in links)
-        raised.append(RaisedShape(parents, bit in step.opens, closing is not None, bit.top))
-    written = tuple(axis[bit.node] - len(block.reads) for bit in block.writes)
-    return BlockShape(len(block.reads), hidden, signs, tuple(raised), written), (*numbers, *ends)
 
 
 def _impossible(plan: Plan, step: Step) -> InferenceError:
     """The error for evidence of probability 0, naming the hard evidence of the block at which no state was left."""
     here = {*step.block.hidden, *step.block.signs, *(bit.node for bit in step.closes if bit.kind == "sign")}
-    seen = {**plan.weight, **plan.likelihood}
+    seen = {**plan.model.weight, **plan.model.likelihood}
     told = [
         f"{name} is {'present' if seen[name].off == 0.0 else 'absent'}"
         for name in sorted(here)

@@ -1,8 +1,10 @@
 """The sum over one block: from its shape and numbers to the tables that the sweeps of `frontier.py` multiply.
 
 Blocks of one shape (a port with the same causes, whatever was seen there) are summed together, as rows of one array,
-and blocks of equal numbers once. Every sum is of non-negative terms: P(on) is built up link by link instead of as 1 -
-P(off), so that a prior of 1e-9 keeps its digits.
+and blocks of equal numbers once; a block that stands for many is taken to its power.
+
+Every sum is of non-negative terms: P(on) is built up link by link instead of as 1 - P(off), so that a prior of 1e-9
+keeps its digits.
 """
 
 from __future__ import annotations
@@ -11,19 +13,27 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
-import numpy.typing as npt
 
-Table = npt.NDArray[np.float64]
+from .frontier_powers import Table, power, product
+
+Members = tuple[tuple[tuple[int, ...], int], ...]
+"""Hidden nodes of the copies of a block: their positions, ascending, and in how many copies just these."""
+
+_Row = tuple[tuple[float, ...], int]  # the numbers of a block, and how many alike it stands for
 
 _BATCH_FLOATS = 2**21  # 16 MB for the joint tables of one batch; judgement
 
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """The axes of a node's parents, and its highest level. Its numbers: a likelihood a level from 0 on, then for each
-    step (`levels.steps_of`) its leak and a number a link, then one an inhibitor."""
+    """The axes of a node's parents, and its highest level.
+
+    Its numbers: a likelihood a level from 0 on, then for each
+    step (`levels.steps_of`) its leak and a number a link, then one an inhibitor.
+    """
 
     links: tuple[int, ...]
     inhibitors: tuple[int, ...]
@@ -33,8 +43,10 @@ class NodeShape:
 @dataclass(frozen=True, slots=True)
 class RaisedShape:
     """A shared sign or pressure that the block may turn on, and whether the block is the first or last to touch it.
+
     Its numbers: for each step one a link; later, after those of all nodes and links, the steps' leaks if it opens, a
-    likelihood a level if it closes."""
+    likelihood a level if it closes.
+    """
 
     links: tuple[int, ...]
     opens: bool
@@ -45,7 +57,10 @@ class RaisedShape:
 @dataclass(frozen=True, slots=True)
 class BlockShape:
     """Axes: the bits read, then the hidden nodes in topological order, both of length 2, then the raised bits, one
-    index a level. `written` are the positions of the hidden nodes whose state other blocks read, ascending."""
+    index a level.
+
+    `written` are the positions of the hidden nodes whose state other blocks read, ascending.
+    """
 
     reads: int
     hidden: tuple[NodeShape, ...]
@@ -64,27 +79,44 @@ class BlockShape:
 
 @dataclass(frozen=True, slots=True)
 class BlockTables:
-    """Tables of a block. `total` has the axes of a step: bits read, states written, then for each raised bit its value
-    before, unless the block opens it, and after, unless it closes it. `with_on` is the part with each hidden node on,
-    stacked; in it and wherever a table is said to be by pattern, each raised bit has one axis: how far the block
-    turns it on. Two to the bits instead of four, and nodes are many."""
+    """Tables of a block.
+
+    `total` has the axes of a step: bits read, states written, then for each raised bit its value before, unless the
+    block opens it, and after, unless it closes it. `with_on` is the part with each hidden node on, stacked; in it and
+    wherever a table is said to be by pattern, each raised bit has one axis: how far the block turns it on. Two to the
+    bits instead of four, and nodes are many.
+
+    Where the block stands for `count` alike, `with_on` is for the nodes of one of them, whichever. Both are divided by
+    a common factor, `log_scale` its natural logarithm.
+    """
 
     shape: BlockShape
     numbers: tuple[float, ...]
+    count: int
     total: Table
     with_on: Table
+    log_scale: float
     transitions: tuple[Table, ...]
 
-    def with_any(self, members: tuple[int, ...]) -> Table:
-        """The part, by pattern, in which at least one of these hidden nodes (positions, ascending) is on."""
-        if len(members) == 1:
-            on: Table = self.with_on[members[0]]
+    def with_any(self, members: Members) -> Table:
+        """The part, by pattern, in which at least one of these hidden nodes is on."""
+        if len(members) == 1 and members[0][1] == 1 and len(members[0][0]) == 1:
+            on: Table = self.with_on[members[0][0][0]]
             return on
         joint = _joint(self.shape, iter(np.array([self.numbers]).T))
-        one_is_on = np.zeros((1,) * joint.ndim)
-        for member in members:
-            one_is_on = np.maximum(one_is_on, _where_on(self.shape.reads + member, self.shape.axes))
-        any_on: Table = _summed(self.shape, joint * one_is_on)[0]
+        rest = self.count - sum(copies for _, copies in members)
+        lengths = (*self.shape.lengths[self.shape.reads + len(self.shape.hidden) :], 2)
+        powers: list[tuple[Table, Table]] = []
+        for positions, copies in (*members, ((), rest)):
+            none_is_on = np.ones((1,) * joint.ndim)
+            for position in positions:
+                none_is_on = none_is_on * (1.0 - _where_on(self.shape.reads + position, self.shape.axes))
+            # "One of them is on" is a further bit that a block raises.
+            parts = [_summed(self.shape, joint * part) for part in (none_is_on, 1.0 - none_is_on)]
+            powers.append(power(np.stack(parts, axis=-1), [copies], lengths))
+        together = reduce(lambda first, second: product(first, second, lengths), (table for table, _ in powers))
+        log = sum(float(own[0]) for _, own in powers)
+        any_on: Table = together[0, ..., 1] * math.exp(log - self.log_scale)
         return any_on
 
     def followed(self, parts: Table) -> Table:
@@ -106,37 +138,53 @@ class BlockTables:
         return self.shape.reads + len(self.shape.written)
 
 
-def sum_blocks(blocks: Iterable[tuple[BlockShape, tuple[float, ...]]]) -> list[BlockTables]:
-    """The tables of blocks, in their order."""
-    positions: dict[BlockShape, dict[tuple[float, ...], list[int]]] = defaultdict(lambda: defaultdict(list))
-    for position, (shape, numbers) in enumerate(blocks):
-        positions[shape][numbers].append(position)
+def sum_blocks(blocks: Iterable[tuple[BlockShape, tuple[float, ...], int]]) -> list[BlockTables]:
+    """The tables of blocks, each with how many alike it stands for, in their order."""
+    positions: dict[BlockShape, dict[_Row, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for position, (shape, numbers, count) in enumerate(blocks):
+        positions[shape][numbers, count].append(position)
     summed: dict[int, BlockTables] = {}
     for shape, rows in positions.items():
         batch = max(1, _BATCH_FLOATS // math.prod(shape.lengths))
         every = list(rows)
         for start in range(0, len(every), batch):
             for tables in _sum_batch(shape, every[start : start + batch]):
-                summed.update(dict.fromkeys(rows[tables.numbers], tables))
+                summed.update(dict.fromkeys(rows[tables.numbers, tables.count], tables))
     return [summed[position] for position in range(len(summed))]
 
 
-def _sum_batch(shape: BlockShape, rows: Sequence[tuple[float, ...]]) -> Iterator[BlockTables]:
-    numbers = iter(np.array(rows).reshape(len(rows), -1).T)
+def _sum_batch(shape: BlockShape, rows: Sequence[_Row]) -> Iterator[BlockTables]:
+    numbers = iter(np.array([own for own, _ in rows]).reshape(len(rows), -1).T)
     joint = _joint(shape, numbers)
     parts = [_summed(shape, _only_on(joint, shape, position)) for position in range(len(shape.hidden))]
     total = _summed(shape, joint)
     with_on = np.stack(parts, axis=1) if parts else np.zeros((len(rows), 0, *total.shape[1:]))
     transitions = [_transition(bit, numbers, len(rows)) for bit in shape.raised]
-    for row, number in enumerate(rows):
+    log_scale = _raise_to_counts(shape, [count for _, count in rows], total, with_on)
+    for row, (own_numbers, count) in enumerate(rows):
         own = tuple(transition[row] for transition in transitions)
-        tables = BlockTables(shape, number, total[row], with_on[row], own)
+        tables = BlockTables(shape, own_numbers, count, total[row], with_on[row], float(log_scale[row]), own)
         yield replace(tables, total=tables.followed(total[row : row + 1])[0]) if own else tables
+
+
+def _raise_to_counts(shape: BlockShape, counts: Sequence[int], total: Table, with_on: Table) -> Table:
+    """Change the rows of blocks that stand for several alike, in place; the logarithm of what each was divided by."""
+    log_scale = np.zeros(len(counts))
+    many = [row for row, count in enumerate(counts) if count > 1]
+    if many:
+        lengths = shape.lengths[shape.reads + len(shape.hidden) :]
+        others, log_scale[many] = power(total[many], [counts[row] - 1 for row in many], lengths)
+        with_on[many] = product(with_on[many], others[:, None], lengths)
+        total[many] = product(total[many], others, lengths)
+    return log_scale
 
 
 def _joint(shape: BlockShape, numbers: Iterator[Table]) -> Table:
     """Weight of each joint state of the hidden nodes, given the bits read, and of which raised bits it turns on; one
-    row a block. Takes the numbers of nodes and links."""
+    row a block.
+
+    Takes the numbers of nodes and links.
+    """
     joint: Table = np.ones((1,) * (1 + shape.axes))
     for position, node in enumerate(shape.hidden):
         joint = joint * np.concatenate(_weighed_node(node, numbers, shape.axes), axis=1 + shape.reads + position)

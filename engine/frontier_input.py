@@ -8,12 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from .errors import InferenceError
 from .levels import largest_chance, levels_of, merged, without_top
 from .network import Likelihood, Network, Node, NodeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Absorbed:
+    """A network with its evidence.
+
+    `weight` is each hidden node's likelihood, hard-absent shared signs included; `likelihood` that of each sign still
+    to be summed; `log_constant` the natural logarithm of the factor taken out of the evidence. `nodes` are left with
+    the levels that the evidence still tells apart.
+    """
+
+    nodes: Mapping[str, Node]
+    weight: Mapping[str, Likelihood]
+    likelihood: Mapping[str, Likelihood]
+    log_constant: float
 
 
 def canonical(network: Network) -> dict[str, Node]:
@@ -75,15 +90,15 @@ def _in_order(node: Node) -> Node:
     return replace(node, links=links, inhibitors=inhibitors)
 
 
-def absorb_evidence(
-    nodes: dict[str, Node], evidence: Mapping[str, Likelihood], open_to_the_end: frozenset[str]
-) -> tuple[dict[str, Likelihood], dict[str, Likelihood], float]:
-    """Weights of hidden nodes, likelihoods of the signs left, and the logarithm of what was taken out.
+def absorb_evidence(network: Network, open_to_the_end: frozenset[str] = frozenset()) -> Absorbed:
+    """The network with what its evidence says of each node by itself taken out; signs of `open_to_the_end` keep
+    theirs.
 
     Likelihoods are scaled to a largest value of 1 so that many small ones cannot underflow a block. A sign without
     information is dropped; a shared sign that is surely off, or surely below its top level, multiplies each parent's
-    weight by 1 - p. `nodes` is left with the levels that the evidence still tells apart.
+    weight by 1 - p.
     """
+    nodes, evidence = canonical(network), network.evidence
     weight: dict[str, Likelihood] = {}
     likelihood: dict[str, Likelihood] = {}
     log_constant = 0.0
@@ -111,7 +126,7 @@ def absorb_evidence(
         if name not in open_to_the_end:
             nodes[name], likelihood[name] = merged(nodes[name], seen)
             log_constant += _absorb_sign(name, nodes, likelihood, weight)
-    return weight, likelihood, log_constant
+    return Absorbed(nodes, weight, likelihood, log_constant)
 
 
 def _absorb_sign(

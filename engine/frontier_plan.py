@@ -12,91 +12,22 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import networkx as nx
 
 from .errors import TooManyOpenBits
-from .frontier_input import absorb_evidence, canonical
+from .frontier_input import absorb_evidence
+from .frontier_parts import Bit, Block, Plan, Slot, Step
 from .levels import steps_of
+from .lifting import lifted
 from .network import Likelihood, Network, Node, NodeKind
 
 WIDTH_LIMIT = 16  # bits open at once: 65,536 states a step (DESIGN.md section 5)
-HIDDEN_LIMIT = 12  # hidden nodes summed as one block; judgement: beyond it one block a node is cheaper than 2^13 states
-BLOCK_AXES_LIMIT = 20  # axes of one block's tables: 2^20 floats are 8 MB; judgement
+
+_NARROW = 6  # open bits below which no other order is tried: 64 states a step (judgement)
+_MANY = (16, 4)  # blocks above which a bit may be one that is open nearly all the time; both are tried (judgement)
 
 BlockKey = tuple[str, str]  # a place, and one of its nodes where the place was taken apart
-
-
-class Bit(NamedTuple):
-    """What several blocks touch: a shared sign, the state of a hidden node, or the pressure on a node from elsewhere.
-    A tuple because sweeps over 100,000 ports hash millions of them.
-
-    `top` is its highest level; only a sign has more than off and on.
-    """
-
-    kind: Literal["pressure", "sign", "state"]
-    node: str
-    top: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.kind} of {self.node}"
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Nodes summed together. Bits: `reads` are set by other blocks, `writes` are states of its own hidden nodes, in
-    their order, `raises` are signs and pressures that its hidden nodes turn on by the links of `raised_by`: a parent
-    with one step (`levels.steps_of`) a level."""
-
-    place: str
-    hidden: tuple[str, ...]
-    signs: tuple[str, ...]
-    reads: tuple[Bit, ...]
-    writes: tuple[Bit, ...]
-    raises: tuple[Bit, ...]
-    raised_by: tuple[tuple[tuple[str, tuple[float, ...]], ...], ...]
-
-    @property
-    def name(self) -> str:
-        """The place, or the node that has none."""
-        return self.place or self.hidden[0]
-
-    @property
-    def bits(self) -> tuple[Bit, ...]:
-        return self.reads + self.writes + self.raises
-
-    @property
-    def oversize(self) -> bool:
-        raised = math.ceil(sum(math.log2(1 + bit.top) for bit in self.raises))
-        axes = len(self.hidden) + len(self.reads) + 2 * raised  # a raised bit has a before and an after
-        return len(self.hidden) > HIDDEN_LIMIT or (len(self.hidden) + len(self.signs) > 1 and axes > BLOCK_AXES_LIMIT)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One block of the sweep: the bits open before it, those it opens and closes, and the bits open after it."""
-
-    block: Block
-    before: tuple[Bit, ...]
-    opens: frozenset[Bit]
-    closes: frozenset[Bit]
-    after: tuple[Bit, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The sweep. `weight` is each hidden node's likelihood, hard-absent shared signs included; `likelihood` that of
-    each sign still to be summed; `log_constant` the natural logarithm of the factor taken out of the evidence."""
-
-    nodes: Mapping[str, Node]
-    weight: Mapping[str, Likelihood]
-    likelihood: Mapping[str, Likelihood]
-    log_constant: float
-    steps: tuple[Step, ...]
-    width: int
-    block_of: Mapping[str, int]
 
 
 def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
@@ -106,20 +37,28 @@ def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
     Raises InferenceError for a network that is not one (unknown parent, parent after its child, number outside 0..1,
     inhibitor on a shared sign) and when more than 16 bits are open at once.
     """
-    nodes = canonical(network)
-    weight, likelihood, log_constant = absorb_evidence(nodes, network.evidence, frozenset(open_to_the_end))
-    blocks = _blocks(nodes, likelihood, frozenset(open_to_the_end))
-    steps = _order(blocks, frozenset(open_to_the_end))
-    width, widest = max(((_width(step), -position) for position, step in enumerate(steps)), default=(0, 0))
+    endless = frozenset(open_to_the_end)
+    model = absorb_evidence(network, endless)
+    steps = _narrow_order(lifted(_blocks(model.nodes, model.likelihood, endless), model), endless)
+    width = _largest_width(steps)
     if width > WIDTH_LIMIT:
-        step = steps[-widest]
+        step = max(steps, key=_width)
         names = ", ".join(str(bit) for bit in sorted({*step.before, *step.opens}))
         raise TooManyOpenBits(
             f"{width} bits are open at {step.block.name}, at most {WIDTH_LIMIT} can be: {names}.",
             "Couple the places through one mechanism, or make one place of them.",
         )
-    block_of = {node: position for position, step in enumerate(steps) for node in step.block.hidden}
-    return Plan(nodes, weight, likelihood, log_constant, steps, width, block_of)
+    slots = {
+        node: Slot(number, copy, position)
+        for number, step in enumerate(steps)
+        for copy, hidden in enumerate((step.block.hidden, *step.block.twins))
+        for position, node in enumerate(hidden)
+    }
+    return Plan(model, steps, width, slots)
+
+
+def _largest_width(steps: Sequence[Step]) -> int:
+    return max(map(_width, steps), default=0)
 
 
 def _width(step: Step) -> int:
@@ -130,8 +69,11 @@ def _width(step: Step) -> int:
 def _blocks(
     nodes: Mapping[str, Node], likelihood: Mapping[str, Likelihood], open_to_the_end: frozenset[str]
 ) -> list[Block]:
-    """One block a place. A place too large to be summed at once is taken apart into one block a node: exact as well,
-    since a block is only a way to bracket the sum."""
+    """One block a place.
+
+    A place too large to be summed at once is taken apart into one block a node: exact as well,
+    since a block is only a way to bracket the sum.
+    """
     live = [
         node
         for node in nodes.values()
@@ -198,9 +140,9 @@ def _cover(live: Iterable[Node], key_of: Mapping[str, BlockKey], open_to_the_end
     """State and pressure bits that carry every link between blocks, few of them: a greedy vertex cover by degree.
 
     A parent that inhibits elsewhere must show its state, since an inhibitor is not part of the OR; so must one that
-    drives a sign with levels there, since a pressure has none. A pressure is
-    complete only after all who press, so blocks that press on each other in a circle show states instead: a state may
-    be read before it is set, as a promise that the sum keeps.
+    drives a sign with levels there, since a pressure has none. A pressure is complete only after all who press, so
+    blocks that press on each other in a circle show states instead: a state may be read before it is set, as a promise
+    that the sum keeps.
     """
     crossing = [
         (parent, node.id)
@@ -235,9 +177,21 @@ def _cover(live: Iterable[Node], key_of: Mapping[str, BlockKey], open_to_the_end
     return chosen
 
 
-def _order(blocks: Sequence[Block], open_to_the_end: frozenset[str]) -> tuple[Step, ...]:
+def _narrow_order(blocks: Sequence[Block], open_to_the_end: frozenset[str]) -> tuple[Step, ...]:
+    """An order that opens few bits at once.
+
+    Counting every bit finishes one rail before the next begins. Where it puts off signs that all places share for so
+    long that it begins every pause tree meanwhile, those signs are opened at no cost: they stay open anyhow.
+    """
+    steps = _order(blocks, open_to_the_end, math.inf)
+    if _largest_width(steps) <= _NARROW:
+        return steps
+    return min(steps, *(_order(blocks, open_to_the_end, many) for many in _MANY), key=_largest_width)
+
+
+def _order(blocks: Sequence[Block], open_to_the_end: frozenset[str], most: float) -> tuple[Step, ...]:
     """Always the block after which the fewest bits stay open, pressures before who feels them; ties by a depth-first
-    walk.
+    walk. A bit that more than `most` blocks touch opens at no cost.
 
     The walk follows the bits with the fewest blocks first, so that one pause tree, one device, one rail is finished
     before the next begins.
@@ -266,9 +220,9 @@ def _order(blocks: Sequence[Block], open_to_the_end: frozenset[str]) -> tuple[St
     done: set[int] = set()
 
     def cost(index: int) -> tuple[int, int, int]:
-        opening = sum(bit not in is_open for bit in blocks[index].bits)
+        opens = [bit for bit in blocks[index].bits if bit not in is_open]
         closing = sum(left[bit] == 1 for bit in blocks[index].bits)
-        return opening - closing, opening, rank[index]
+        return sum(len(touching[bit]) <= most for bit in opens) - closing, len(opens), rank[index]
 
     unmet = [len(needed) for needed in waits_for]
     ready = [(cost(index), index) for index in range(len(blocks)) if unmet[index] == 0]

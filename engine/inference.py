@@ -22,7 +22,7 @@ import numpy as np
 
 from .errors import InferenceError
 from .frontier import Posterior, fold
-from .frontier_blocks import Table
+from .frontier_powers import Table
 from .levels import steps_of
 from .network import Level, Likelihood, Network, Node, NodeKind
 

@@ -7,6 +7,7 @@ X was not read.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from .findings import time_coverage
 from .scope import Scope, ScopeKind
 from .signals import Key, Signal
 from .telemetry import Line
-from .topology import DeviceRole, End, Topology
+from .topology import DeviceRole, Topology, natural_order
 
 SignalsOf = Callable[[str], Mapping[Key, Signal]]
 """Signals of a metric by place."""
@@ -192,19 +193,17 @@ class PauseGraph:
 
     def upstream(self, queue: Scope) -> tuple[Scope, ...]:
         """Paused egress queues that face the device of `queue`: its back-pressure can hold them."""
-        if not self.paused:
-            return ()
-        topology = self._topology
-        device, _, priority = queue.parts
-        found = []
-        for port in topology.ports_of.get(device, ()):
-            peer: End | None = topology.peer(device, port)
-            if peer is None or port == queue.port:
-                continue
-            waiting = Scope.of(ScopeKind.QUEUE, *peer, priority)
-            if waiting in self.paused:
-                found.append(waiting)
-        return tuple(found)
+        device, port, priority = queue.parts
+        return tuple(waiting for near, waiting in self._facing.get((device, priority), ()) if near != port)
+
+    @cached_property
+    def _facing(self) -> dict[tuple[str, str], list[tuple[str, Scope]]]:
+        """Paused egress queues by the device that pauses them and the priority, each with that device's port."""
+        found: dict[tuple[str, str], list[tuple[str, Scope]]] = defaultdict(list)
+        for queue in self.paused:
+            if peer := self._topology.peer(queue.parts[0], queue.parts[1]):
+                found[(peer[0], queue.parts[2])].append((peer[1], queue))
+        return {key: sorted(facing, key=lambda one: natural_order(one[0])) for key, facing in found.items()}
 
     @cached_property
     def waits_for(self) -> nx.DiGraph[Scope]:

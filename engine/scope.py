@@ -51,12 +51,15 @@ class Scope:
     parts: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.kind}:{'/'.join(_written(part) for part in self.parts)}"
+        text = "/".join(self.parts)
+        if "%" in text or "~" in text or text.count("/") >= len(self.parts):  # seldom; a fabric has a million scopes
+            text = "/".join(map(_written, self.parts))
+        return f"{self.kind.value}:{text}"
 
     @classmethod
     def of(cls, kind: ScopeKind | str, *parts: str | int) -> Scope:
         """A scope from its parts; a `/` inside a part (`Ethernet1/12`) is written as `~`."""
-        return cls(ScopeKind(kind), tuple(str(part) for part in parts))
+        return cls(ScopeKind(kind), tuple(map(str, parts)))
 
     @classmethod
     def parse(cls, text: str) -> Scope:

@@ -268,16 +268,17 @@ class Topology:
             return Scope.of(ScopeKind.RAIL, port) if port in self.rails else None
         if self.role(device) is DeviceRole.SPINE:
             peer = self.peer(device, port)
-            return None if peer is None or self.role(peer[0]) is not DeviceRole.LEAF else self._rail_of_leaf(peer[0])
-        return self._rail_of_leaf(device)
+            return None if peer is None else self._leaf_rails.get(peer[0])
+        return self._leaf_rails.get(device)
 
-    def _rail_of_leaf(self, leaf: str) -> Scope | None:
-        names = {
-            peer[1]
-            for port in self.ports_of.get(leaf, ())
-            if (peer := self.peer(leaf, port)) and peer[0] in self._host_set
-        }
-        return Scope.of(ScopeKind.RAIL, names.pop()) if len(names) == 1 else None
+    @cached_property
+    def _leaf_rails(self) -> dict[str, Scope]:
+        """The rail of each leaf whose hosts all attach with the same NIC."""
+        names: dict[str, set[str]] = defaultdict(set)
+        for host, nic in self.nics:
+            if (peer := self.peer(host, nic)) and peer[0] not in self._host_set:
+                names[peer[0]].add(nic)
+        return {leaf: Scope.of(ScopeKind.RAIL, *found) for leaf, found in names.items() if len(found) == 1}
 
     @cached_property
     def ecmp_groups(self) -> tuple[EcmpGroup, ...]:

@@ -23,7 +23,7 @@ from brute_force import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeline.engine import frontier_plan
+from causeline.engine import frontier_parts
 from causeline.engine.errors import InferenceError
 from causeline.engine.frontier import any_of, solve, symptom_shares
 from causeline.engine.network import Level, Likelihood, Network, Node, NodeKind
@@ -51,12 +51,12 @@ def test_solver_equals_enumeration(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_how_the_sum_is_bracketed_does_not_matter(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frontier_plan, "HIDDEN_LIMIT", 0)  # every place is taken apart into one block a node
+    monkeypatch.setattr(frontier_parts, "HIDDEN_LIMIT", 0)  # every place is taken apart into one block a node
     assert_equals_enumeration(random_network(seed))
 
 
 def test_a_place_with_more_hidden_nodes_than_a_block_may_have() -> None:
-    causes = [Node(f"c{n}", CAUSE, "p", 0.01 * (n + 1)) for n in range(frontier_plan.HIDDEN_LIMIT)]
+    causes = [Node(f"c{n}", CAUSE, "p", 0.01 * (n + 1)) for n in range(frontier_parts.HIDDEN_LIMIT)]
     queue = Node("q", MECHANISM, "p", 0.01, tuple((cause.id, 0.3 + 0.05 * n) for n, cause in enumerate(causes[:8])))
     marks = Node("marks", SIGN, "p", 0.02, (("q", 0.9), ("c9", 0.5)), (("c11", 0.7),))
     pauses = Node("pauses", SIGN, "p", 0.02, (("q", 0.6), ("c10", 0.5)))
@@ -351,3 +351,15 @@ def test_explains_needs_a_symptom_that_can_be_missing_without_its_cause() -> Non
         symptom_shares(network)
     with pytest.raises(InferenceError, match="The symptom is None"):
         symptom_shares(replace(network, symptom=None))
+
+
+def test_pause_chains_under_signs_that_all_share_are_finished_one_by_one() -> None:
+    nodes: list[Node] = []
+    drivers: dict[str, list[tuple[str, float]]] = {f"shared{n}": [] for n in range(8)}
+    for place in range(60):
+        links = ((f"queue@{place - 1}", 0.5),) if place % 8 else ()  # a pause chain of eight
+        nodes.append(Node(f"queue@{place}", CAUSE, f"p{place:02d}", 0.01, links))
+        for number in {0, 1 + place % 7, 1 + (place * 5 + 2) % 7}:
+            drivers[f"shared{number}"].append((f"queue@{place}", 0.5))
+    signs = [Node(name, SIGN, None, 0.02, tuple(links)) for name, links in drivers.items()]
+    assert solve(Network((*nodes, *signs), {sign.id: PRESENT for sign in signs})).width <= 10
