@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from .findings import Findings, SignFinding
 from .hypotheses import Hypothesis, all_hypotheses
@@ -26,6 +27,15 @@ from .timed_places import TimedPlaces
 LEAK_SECONDS = 1800.0
 """The window that P(symptom without any catalogued cause) and the leaks of mechanisms hold for (causal.md 2.1): they
 grow with the window, like the hazards they compete with."""
+
+
+class Coupling(Enum):
+    """Which links between places the network has: ALL; TRIGGERS: causes still trigger causes, but pausing does not
+    spread upstream, so that each place explains its own; NONE of them."""
+
+    ALL = "all"
+    TRIGGERS = "triggers"
+    NONE = "none"
 
 
 @dataclass(slots=True)
@@ -58,9 +68,9 @@ class Compiler:
     """
 
     def __init__(
-        self, knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings, spreads: bool
+        self, knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings, coupling: Coupling
     ) -> None:
-        self._spreads = spreads
+        self._coupling = coupling
         self._knowledge = knowledge
         self._observed = observed
         self._places = places
@@ -210,7 +220,7 @@ class Compiler:
         Mechanisms that no hypothesis reaches there are made on the way. Edges inside a cycle are left out: it is one
         place of its own.
         """
-        if not self._spreads:
+        if self._coupling is not Coupling.ALL:
             return
         in_cycle = {queue: n for n, cycle in enumerate(self._observed.pause_graph.knots) for queue in cycle}
         waiting = sorted(self._mechanisms)
@@ -266,6 +276,8 @@ class Compiler:
     def _triggers(self, hypotheses: Mapping[str, Hypothesis]) -> dict[str, dict[str, float]]:
         """Trigger links: effect -> {trigger: p}."""
         found: dict[str, dict[str, float]] = defaultdict(dict)
+        if self._coupling is Coupling.NONE:
+            return found
         for node, hypothesis in hypotheses.items():
             for effect, drive in sorted(hypothesis.cause.triggers.items()):
                 for target in self._places.related(hypothesis.scope, drive.at):
@@ -319,13 +331,13 @@ class Compiler:
 
 
 def compile_network(
-    knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings, *, spreads: bool = True
+    knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings, coupling: Coupling = Coupling.ALL
 ) -> Compiled:
     """The network of all hypotheses and all findings that bear on them.
 
-    `spreads` False: pausing does not spread upstream, so each place explains its own.
+    `coupling` tells which links between places it has.
     """
-    return Compiler(knowledge, observed, places, findings, spreads).build()
+    return Compiler(knowledge, observed, places, findings, coupling).build()
 
 
 def _topological(nodes: list[str], parents: Mapping[str, Mapping[str, float]]) -> list[str]:

@@ -22,7 +22,7 @@ from .levels import steps_of
 from .lifting import lifted
 from .network import Likelihood, Network, Node, NodeKind
 
-WIDTH_LIMIT = 16  # bits open at once: 65,536 states a step (DESIGN.md section 5)
+WIDTH_LIMIT = 20  # bits open at once: a million states a step, 8 MB (judgement; 16 is usual, DESIGN.md section 5)
 
 _NARROW = 6  # open bits below which no other order is tried: 64 states a step (judgement)
 _MANY = (16, 4)  # blocks above which a bit may be one that is open nearly all the time; both are tried (judgement)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from . import signals
-from .compile import Compiled, compile_network
+from .compile import Compiled, Coupling, compile_network
 from .completeness import WHOLE_BUNDLE, completeness_issues
 from .errors import TooManyOpenBits, UsageError
 from .facts import IssueLevel, Reading, ReadIssue, Series
@@ -101,21 +101,33 @@ def examine(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lam
 def _solved(
     knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings
 ) -> tuple[Compiled, Posterior, tuple[ReadIssue, ...]]:
-    """The network and its posterior; without the spreading of pauses, and saying so, where that couples too many places
-    to be summed at once."""
-    compiled = compile_network(knowledge, observed, places, findings)
-    try:
-        return compiled, solve(compiled.network), ()
-    except TooManyOpenBits as error:
-        paused = len(observed.pause_graph.paused)
-        message = (
-            f"{paused} paused queues couple too many places to be weighed together "
-            f"({error.message.partition(' are')[0]} open at once); each was weighed alone, so a pause may be blamed "
-            "where it only passed through"
-        )
-        compiled = compile_network(knowledge, observed, places, findings, spreads=False)
-        issue = ReadIssue(WHOLE_BUNDLE, "", IssueLevel.WARNING, "pauses-weighed-alone", message)
-        return compiled, solve(compiled.network), (issue,)
+    """The network and its posterior; with fewer links between places, and saying so, where these couple too many to be
+    summed at once."""
+    problem = ""
+    for coupling in Coupling:
+        compiled = compile_network(knowledge, observed, places, findings, coupling)
+        try:
+            posterior = solve(compiled.network)
+        except TooManyOpenBits as error:
+            if coupling is Coupling.NONE:
+                raise
+            problem = problem or error.message.partition(" are")[0]
+            continue
+        return compiled, posterior, _narrowed(coupling, len(observed.pause_graph.paused), problem)
+    raise AssertionError("the last coupling either returns or raises")
+
+
+def _narrowed(coupling: Coupling, paused: int, problem: str) -> tuple[ReadIssue, ...]:
+    """What was left out of the network because `problem` bits were open at once."""
+    if coupling is Coupling.ALL:
+        return ()
+    message = (
+        f"{paused} paused queues couple too many places to be weighed together ({problem} open at once); "
+        "each was weighed alone, so a pause may be blamed where it only passed through"
+    )
+    if coupling is Coupling.NONE:
+        message += ", and an effect may stand beside its trigger as if both had come by themselves"
+    return (ReadIssue(WHOLE_BUNDLE, "", IssueLevel.WARNING, "pauses-weighed-alone", message),)
 
 
 def _window(reading: Reading, telemetry: Telemetry) -> tuple[tuple[float, float], tuple[ReadIssue, ...]]:
