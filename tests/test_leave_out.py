@@ -1,0 +1,71 @@
+"""Leaving one finding out on the small network around a cause equals solving the whole network without it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from brute_force import PRESENT, evidence_and_marginals, random_network
+
+from causeline.engine.around import Surroundings
+from causeline.engine.frontier import solve, symptom_shares
+from causeline.engine.network import Network, Node, NodeKind
+
+
+def with_symptom(seed: int) -> Network | None:
+    """A random network whose symptom was seen, with a leak; None where that is impossible."""
+    network = random_network(seed)
+    nodes = tuple(
+        replace(n, leak=max(n.leak, 0.02), links=tuple((p, min(q, 0.95)) for p, q in n.links))
+        if n.id == network.symptom
+        else n
+        for n in network.nodes
+    )
+    network = replace(network, nodes=nodes, evidence={**network.evidence, "s0": PRESENT})
+    return network if evidence_and_marginals(network)[0] > 0.0 else None
+
+
+def hidden(network: Network) -> list[Node]:
+    return [node for node in network.nodes if node.kind is not NodeKind.SIGN]
+
+
+NETWORKS = [network for seed in range(24) if (network := with_symptom(seed)) is not None]
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_part_around_a_cause_answers_as_the_whole(network: Network) -> None:
+    surroundings = Surroundings(network, symptom_shares(network))
+    _, marginals = evidence_and_marginals(network)
+    for node in hidden(network):
+        nearby = surroundings.near([node.id])
+        assert nearby.posterior.probability[node.id] == pytest.approx(marginals[node.id], rel=1e-9)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_leaving_a_finding_out_equals_solving_without_it(network: Network) -> None:
+    surroundings = Surroundings(network, symptom_shares(network))
+    for sign in [node.id for node in network.nodes if node.kind is NodeKind.SIGN and node.id in network.evidence]:
+        if sign == network.symptom:
+            continue
+        without = replace(network, evidence={name: seen for name, seen in network.evidence.items() if name != sign})
+        _, marginals = evidence_and_marginals(without)
+        for node in hidden(network):
+            nearby = surroundings.near([node.id, *surroundings.parents(sign)])
+            changed = nearby.changed({sign: None})
+            posterior, explains = surroundings.explained(nearby, changed)
+            assert posterior.probability[node.id] == pytest.approx(marginals[node.id], rel=1e-9)
+        assert explains.by_cause == pytest.approx(symptom_shares(without).by_cause, rel=1e-8, abs=1e-15)
+        assert explains.unknown == pytest.approx(symptom_shares(without).unknown, rel=1e-8)
+
+
+def test_parts_are_small_where_little_was_seen_present() -> None:
+    network = next(
+        n
+        for n in NETWORKS
+        if len({len(Surroundings(n, symptom_shares(n)).near([h.id]).network.nodes) for h in hidden(n)}) > 1
+    )
+    whole = len(hidden(network))
+    parts = Surroundings(network, symptom_shares(network))
+    assert min(len(hidden(parts.near([node.id]).network)) for node in hidden(network)) < whole
+    assert math.isfinite(solve(network).log_evidence)
