@@ -22,32 +22,31 @@ PRESENT, ABSENT = Likelihood(0.0, 1.0), Likelihood(1.0, 0.0)
 
 @dataclass(frozen=True)
 class Nearby:
-    """The part of a network around some nodes, and what it says before anything is changed."""
+    """The part of a network around some nodes, and what it says before anything is changed.
+
+    `unknown`: P(the symptom needed what is outside, or no catalogued cause); 0 without a symptom.
+    """
 
     network: Network
+    unknown: float
 
     @cached_property
     def posterior(self) -> Posterior:
         return solve(self.network)
-
-    @cached_property
-    def explains(self) -> Explains:
-        return symptom_shares(self.network, self.posterior)
 
     def changed(
         self,
         evidence: Mapping[str, Likelihood | None] | None = None,
         nodes: Iterable[Node] = (),
     ) -> Network:
-        """The network with other evidence (None: nobody looked) and with nodes replaced, or added at the end."""
+        """The network with other evidence (None: nobody looked; what is not about its nodes is passed over) and with
+        nodes replaced, or added at the end."""
         seen = {**self.network.evidence, **(evidence or {})}
         swapped = {node.id: node for node in nodes}
         kept = tuple(swapped.pop(node.id, node) for node in self.network.nodes)
-        return replace(
-            self.network,
-            nodes=(*kept, *swapped.values()),
-            evidence={name: likelihood for name, likelihood in seen.items() if likelihood is not None},
-        )
+        nodes = (*kept, *swapped.values())
+        told = {node.id: likelihood for node in nodes if (likelihood := seen.get(node.id)) is not None}
+        return replace(self.network, nodes=nodes, evidence=told)
 
 
 class Surroundings:
@@ -73,6 +72,7 @@ class Surroundings:
         self._divide()
         self._links = {} if self._symptom is None else dict(self._symptom.links)
         self._off_by_part: dict[str, float] = {}
+        self._off_by_shape: dict[tuple[object, ...], float] = {}
         self._nearby: dict[frozenset[str], Nearby] = {}
 
     def near(self, names: Iterable[str]) -> Nearby:
@@ -82,18 +82,36 @@ class Surroundings:
         """
         wanted = frozenset(self._root(name) for name in names)
         if wanted not in self._nearby:
-            nodes, evidence = self._kept(wanted)
-            symptom = None
-            if self._symptom is not None:
-                symptom = self._symptom.id
-                off = self._symptom_off
-                for part in sorted(wanted):
-                    off /= self._off(part)
-                links = tuple((p, link) for p, link in self._symptom.links if self._root(p) in wanted)
-                nodes.append(replace(self._symptom, place=None, leak=1.0 - min(off, 1.0), links=links))
-                evidence[self._symptom.id] = PRESENT
-            self._nearby[wanted] = Nearby(Network(tuple(nodes), evidence, symptom))
+            self._nearby[wanted] = self._folded(wanted, {})
         return self._nearby[wanted]
+
+    def without(self, names: Iterable[str], changes: Mapping[str, Likelihood | None]) -> Network:
+        """The exact network of the parts that hold some nodes after a change of evidence anywhere (None: nobody
+        looked)."""
+        wanted = frozenset(self._root(name) for name in names)
+        return self._folded(wanted, changes).changed(changes)
+
+    def _folded(self, wanted: frozenset[str], changes: Mapping[str, Likelihood | None]) -> Nearby:
+        """Some parts kept, with the evidence of before; all others summed into the symptom's leak, changes included."""
+        nodes, evidence = self._kept(wanted)
+        if self._symptom is None:
+            return Nearby(Network(tuple(nodes), evidence), 0.0)
+        off = self._symptom_off
+        for part in sorted(wanted):
+            off /= self._off(part)
+        for part in sorted(self._touched(changes) - wanted):
+            off *= self._off(part, changes) / self._off(part)
+        leak = 1.0 - min(off, 1.0)
+        links = tuple((p, link) for p, link in self._symptom.links if self._root(p) in wanted)
+        nodes.append(replace(self._symptom, place=None, leak=leak, links=links))
+        evidence[self._symptom.id] = PRESENT
+        unknown = leak / (1.0 - leak) * self._symptom_off / (1.0 - self._symptom_off)
+        return Nearby(Network(tuple(nodes), evidence, self._symptom.id), unknown)
+
+    def _touched(self, changes: Iterable[str]) -> set[str]:
+        """The parts that some evidence bears on."""
+        nodes = (name for change in changes for name in (change, *self.parents(change)))
+        return {self._part[name] for name in nodes if name in self._part}
 
     def parents(self, sign: str) -> tuple[str, ...]:
         """Causes and mechanisms that a sign of the network bears on."""
@@ -107,7 +125,7 @@ class Surroundings:
         if self._symptom is None or self._explains is None:
             return posterior, Explains({}, 0.0)
         within = symptom_shares(changed, posterior)
-        outside = within.unknown / nearby.explains.unknown
+        outside = within.unknown / nearby.unknown
         by_cause = {name: value * outside for name, value in self._explains.by_cause.items()}
         return posterior, Explains({**by_cause, **within.by_cause}, self._explains.unknown * outside)
 
@@ -157,17 +175,46 @@ class Surroundings:
         evidence = {name: self._network.evidence[name] for name in members if name in self._network.evidence}
         return nodes, {**evidence, **dict.fromkeys(sorted(absent), ABSENT)}
 
-    def _off(self, part: str) -> float:
+    def _off(self, part: str, changes: Mapping[str, Likelihood | None] | None = None) -> float:
         """P(nothing of a part turns the symptom on | what was seen there)."""
-        if part not in self._off_by_part:
-            assert self._symptom is not None
-            links = tuple((node.id, self._links[node.id]) for node in self._members[part] if node.id in self._links)
-            off = 1.0
-            if links:
-                nodes, evidence = self._kept((part,))
-                silent = replace(self._symptom, place=None, leak=0.0, links=links)
-                before = solve(Network(tuple(nodes), evidence))
-                after = solve(Network((*nodes, silent), {**evidence, silent.id: ABSENT}))
-                off = 10.0 ** (after.log_evidence - before.log_evidence)
+        if not changes and part in self._off_by_part:
+            return self._off_by_part[part]
+        assert self._symptom is not None
+        links = tuple((node.id, self._links[node.id]) for node in self._members[part] if node.id in self._links)
+        off = 1.0
+        if links:
+            nodes, evidence = self._kept((part,))
+            before = Nearby(Network(tuple(nodes), evidence), 0.0).changed(changes)
+            silent = replace(self._symptom, place=None, leak=0.0, links=links)
+            # Thousands of places are alike, and so is what they do to the symptom.
+            shape = _shape((*before.nodes, silent), before.evidence)
+            if shape not in self._off_by_shape:
+                seen = {**before.evidence, silent.id: ABSENT}
+                after = solve(Network((*before.nodes, silent), seen))
+                self._off_by_shape[shape] = 10.0 ** (after.log_evidence - solve(before).log_evidence)
+            off = self._off_by_shape[shape]
+        if not changes:
             self._off_by_part[part] = off
-        return self._off_by_part[part]
+        return off
+
+
+def _shape(nodes: Iterable[Node], evidence: Mapping[str, Likelihood]) -> tuple[object, ...]:
+    """A small network without its names."""
+    index: dict[str, int] = {}
+    places: dict[str | None, int] = {}
+    shape = []
+    for node in nodes:
+        index[node.id] = len(index)
+        levels = tuple((level.leak, tuple((index[parent], p) for parent, p in level.links)) for level in node.higher)
+        shape.append(
+            (
+                node.kind,
+                None if node.place is None else places.setdefault(node.place, len(places)),
+                node.leak,
+                tuple((index[parent], p) for parent, p in node.links),
+                tuple((index[parent], k) for parent, k in node.inhibitors),
+                levels,
+                evidence.get(node.id),
+            )
+        )
+    return tuple(shape)

@@ -40,8 +40,7 @@ class LeaveOut:
                 targets[reach.id].append(node)
         weights: dict[str, dict[str, float]] = defaultdict(dict)
         for sign, nodes in targets.items():
-            nearby = self.near(nodes, sign)
-            without = solve(nearby.changed(self.changes(sign))).probability
+            without = solve(self._surroundings.without(nodes, self.changes(sign))).probability
             for node in nodes:
                 weights[node][sign] = _log_odds_ratio(self._posterior.probability[node], without[node])
         return weights

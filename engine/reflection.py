@@ -78,6 +78,7 @@ def told_sensitivity(
         rows.append(
             SensitivityRow(
                 hypothesis=ids[ground.verdict.id],
+                needed=ground.needed,
                 finding=None if lost is None or lost.finding is None else citations.cite(lost.finding),
                 hinges=tuple(_row(hinge, citations, ids) for hinge in ground.hinges),
                 tested=ground.tested,
@@ -105,6 +106,8 @@ def _row(hinge: Hinge, citations: Citations, ids: Mapping[str, str]) -> HingeRow
 def _sentences(ground: Grounds, citations: Citations, places: Places, ids: Mapping[str, str]) -> str:
     own = ids[ground.verdict.id]
     told = []
+    if ground.needed is not None:
+        told.append(f"Without {own} the slowdown would not have happened: {percent(ground.needed)}.")
     lost = next((hinge for hinge in ground.hinges if hinge.kind == "finding"), None)
     if lost is not None and lost.finding is not None:
         said = statement(citations.knowledge.signs[lost.finding.sign], lost.finding, places)

@@ -233,10 +233,12 @@ class Sensitivity(Result):
     """What the verdict on a hypothesis hangs on, in one or two sentences.
 
     `finding`: the one whose loss changes the verdict most; None: no single one of the `tested` does. `hinges`: all that
-    was found, each changed by itself.
+    was found, each changed by itself. `needed`: P(the slowdown would not have happened without this cause, or those it
+    is tied with); None without a slowdown.
     """
 
     hypothesis: str
+    needed: float | None
     finding: str | None
     hinges: tuple[Hinge, ...]
     tested: int

@@ -16,7 +16,7 @@ from .one_cause import ancestors, direct_link
 from .rules import SignGrade
 from .verdicts import ROOT_SHARE, SUPPORTED, TELLING, WORTH_TYING, Judgement, Verdict
 
-MOST_FINDINGS = 12
+MOST_FINDINGS = 8
 """Findings left out for one verdict, those that weigh most in it first (judgement)."""
 
 MOST_RIVALS = 3
@@ -66,10 +66,12 @@ class Grounds:
     """What one verdict hangs on.
 
     `hinges` are those found, findings first, the largest change first; `weakest` is the tested finding without which
-    the verdict is least sure, though it may stand; None where none was tested. `tested` counts findings.
+    the verdict is least sure, though it may stand; None where none was tested. `tested` counts findings. `needed`:
+    P(the symptom would not have occurred without the cause, or those it is tied with); None without a symptom.
     """
 
     verdict: Verdict
+    needed: float | None
     hinges: tuple[Hinge, ...]
     weakest: Hinge | None
     tested: int
@@ -116,7 +118,11 @@ class Sensitivity:
             return hinge.kind != "finding", -abs(hinge.outcome.probability - now.probability)
 
         weakest = min(findings, key=lambda hinge: hinge.outcome.probability, default=None)
-        return Grounds(verdict, tuple(sorted(hinges, key=shift)), weakest, len(findings))
+        return Grounds(verdict, self._needed(members), tuple(sorted(hinges, key=shift)), weakest, len(findings))
+
+    def _needed(self, members: tuple[str, ...]) -> float | None:
+        explains = self._judgement.explains
+        return None if explains is None else sum(explains.by_cause.get(node, 0.0) for node in members)
 
     def _lost(self, verdict: Verdict, members: tuple[str, ...], rivals: Iterable[Verdict]) -> Iterator[Hinge]:
         """The verdict without each of the findings that weigh most in it or in a rival."""
@@ -160,6 +166,8 @@ class Sensitivity:
         chain = self._compiled.chains[verdict.id]
         for reach in chain.signs:
             if reach.cell is None or reach.cell.effect != "raises" or reach.id not in nodes:
+                continue
+            if abs(self._weights[verdict.id][reach.id]) < TELLING:
                 continue
             finding = self._compiled.finding(reach)
             step = _lower if (finding.state == "present") is now.is_supported else _higher

@@ -6,6 +6,7 @@ characters in names from telemetry are written as codes before anything else see
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Literal, cast
 
@@ -29,6 +30,7 @@ from .view import (
     Check,
     Evidence,
     EvidenceLine,
+    Ground,
     HypothesisCard,
     ImpactLine,
     NamedCause,
@@ -71,6 +73,8 @@ _LOOP = {
 _CARDS = 6
 # The likeliest hypotheses that reports list; all are in the JSON. 500 keep the page under 1 MB.
 _LISTED = 500
+# log10 of two: a smaller difference of weights is not worth a word (judgement).
+_TWOFOLD = 0.3
 
 
 def view_of(investigation: Investigation) -> View:
@@ -156,9 +160,12 @@ class _Composer:
                     wording.place(check.place),
                     check.cost,
                     self.references(check.splits),
-                    "" if check.expected_bits is None else f"{wording.number(check.expected_bits)} bit",
+                    "" if check.expected_bits is None else wording.bits(check.expected_bits),
                 )
                 for check in shown.next_checks
+            ),
+            grounds=tuple(
+                Ground(self.reference(one.hypothesis), wording.one_line(one.statement)) for one in shown.sensitivity
             ),
             evidence=tuple(self.evidence(finding) for finding in shown.findings),
             files=tuple(
@@ -247,6 +254,7 @@ class _Composer:
             reading=wording.reading(finding.numbers) if finding else "",
             strength=wording.strength(weighed.weight),
             factor=wording.factor(weighed.weight),
+            alone=_alone(weighed),
             source=source,
         )
 
@@ -356,10 +364,11 @@ class _Composer:
             if any(one.finding == finding for one in (*hypothesis.evidence_for, *hypothesis.evidence_against))
         ]
         sections = [
-            Reference(name, name.lower())
+            Reference(name, name.lower().replace(" ", "-"))
             for name, mentions in (
                 ("Impact", any(impact.finding == finding for impact in shown.impact)),
                 ("Chain", any(finding in step.findings for step in shown.chain)),
+                ("Next checks", any(re.search(rf"\b{finding}\b", one.statement) for one in shown.sensitivity)),
                 ("Timeline", any(entry.finding == finding for entry in shown.timeline)),
                 ("Telemetry", any(series.finding == finding for series in shown.telemetry)),
             )
@@ -383,6 +392,13 @@ class _Composer:
             )
             for number, entry in enumerate(self.shown.timeline, start=1)
         )
+
+
+def _alone(weighed: WeighedFinding) -> str:
+    """What the finding says by itself, where the others make that more or less by a factor of two."""
+    if weighed.alone is None or abs(weighed.alone - weighed.weight) < _TWOFOLD:
+        return ""
+    return f"by itself {wording.factor(weighed.alone)}"
 
 
 def _parts(names: dict[str, str], probability: Callable[[str], float]) -> tuple[Part, ...]:

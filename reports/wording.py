@@ -103,6 +103,11 @@ def factor(weight: float) -> str:
     return f"odds {sign}{float(f'{10 ** min(abs(weight), 6):.2g}'):,g}"
 
 
+def bits(expected: float) -> str:
+    """Expected information; what rounds to nothing says so."""
+    return "under 0.001 bit" if expected < 0.001 else f"{number(expected)} bit"
+
+
 def parsed_time(text: str | None) -> datetime | None:
     """The aware UTC time of an RFC 3339 string; None for None and for what is no such time."""
     try:

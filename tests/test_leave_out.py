@@ -55,6 +55,8 @@ def test_leaving_a_finding_out_equals_solving_without_it(network: Network) -> No
             changed = nearby.changed({sign: None})
             posterior, explains = surroundings.explained(nearby, changed)
             assert posterior.probability[node.id] == pytest.approx(marginals[node.id], rel=1e-9)
+            alone = solve(surroundings.without([node.id], {sign: None}))
+            assert alone.probability[node.id] == pytest.approx(marginals[node.id], rel=1e-9)
         assert explains.by_cause == pytest.approx(symptom_shares(without).by_cause, rel=1e-8, abs=1e-15)
         assert explains.unknown == pytest.approx(symptom_shares(without).unknown, rel=1e-8)
 
