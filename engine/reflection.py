@@ -75,11 +75,13 @@ def told_sensitivity(
     rows = []
     for ground in reflection.grounds:
         lost = next((hinge for hinge in ground.hinges if hinge.kind == "finding"), None)
+        weakest = ground.weakest
         rows.append(
             SensitivityRow(
                 hypothesis=ids[ground.verdict.id],
                 needed=ground.needed,
                 finding=None if lost is None or lost.finding is None else citations.cite(lost.finding),
+                weakest=None if weakest is None or weakest.finding is None else citations.cite(weakest.finding),
                 hinges=tuple(_row(hinge, citations, ids) for hinge in ground.hinges),
                 tested=ground.tested,
                 statement=_sentences(ground, citations, places, ids),

@@ -232,7 +232,8 @@ class Hinge(Result):
 class Sensitivity(Result):
     """What the verdict on a hypothesis hangs on, in one or two sentences.
 
-    `finding`: the one whose loss changes the verdict most; None: no single one of the `tested` does. `hinges`: all that
+    `finding`: the one whose loss changes the verdict most; None: no single one of the `tested` does. `weakest`: the one
+    without which it is least sure, though it may stand; None where none was tested. `hinges`: all that
     was found, each changed by itself. `needed`: P(the slowdown would not have happened without this cause, or those it
     is tied with); None without a slowdown.
     """
@@ -240,9 +241,16 @@ class Sensitivity(Result):
     hypothesis: str
     needed: float | None
     finding: str | None
+    weakest: str | None
     hinges: tuple[Hinge, ...]
     tested: int
     statement: str
+
+    @property
+    def findings(self) -> frozenset[str]:
+        """Every finding that is named."""
+        named = {self.finding, self.weakest, *(hinge.finding for hinge in self.hinges)}
+        return frozenset(finding for finding in named if finding is not None)
 
 
 class CoverageRow(Result):

@@ -6,7 +6,6 @@ characters in names from telemetry are written as codes before anything else see
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Literal, cast
 
@@ -73,8 +72,6 @@ _LOOP = {
 _CARDS = 6
 # The likeliest hypotheses that reports list; all are in the JSON. 500 keep the page under 1 MB.
 _LISTED = 500
-# log10 of two: a smaller difference of weights is not worth a word (judgement).
-_TWOFOLD = 0.3
 
 
 def view_of(investigation: Investigation) -> View:
@@ -177,8 +174,9 @@ class _Composer:
                 for row in sorted(shown.coverage, key=lambda row: ("missing", "partial", "collected").index(row.state))
             ),
             read_issues=tuple(sorted(shown.read_issues, key=lambda row: ("error", "warning", "note").index(row.level))),
-            evidence_count=f"{_counted(len(shown.findings), 'finding')} from {_counted(len(self.files), 'file')}",
-            issue_count=_issue_count(tuple(issue.level for issue in shown.read_issues)),
+            evidence_count=f"{wording.counted(len(shown.findings), 'finding')} from "
+            f"{wording.counted(len(self.files), 'file')}",
+            issue_count=wording.issue_count(tuple(issue.level for issue in shown.read_issues)),
             versions=shown.versions,
         )
 
@@ -254,7 +252,7 @@ class _Composer:
             reading=wording.reading(finding.numbers) if finding else "",
             strength=wording.strength(weighed.weight),
             factor=wording.factor(weighed.weight),
-            alone=_alone(weighed),
+            alone=wording.by_itself(weighed.alone, weighed.weight),
             source=source,
         )
 
@@ -368,7 +366,7 @@ class _Composer:
             for name, mentions in (
                 ("Impact", any(impact.finding == finding for impact in shown.impact)),
                 ("Chain", any(finding in step.findings for step in shown.chain)),
-                ("Next checks", any(re.search(rf"\b{finding}\b", one.statement) for one in shown.sensitivity)),
+                ("Next checks", any(finding in one.findings for one in shown.sensitivity)),
                 ("Timeline", any(entry.finding == finding for entry in shown.timeline)),
                 ("Telemetry", any(series.finding == finding for series in shown.telemetry)),
             )
@@ -394,13 +392,6 @@ class _Composer:
         )
 
 
-def _alone(weighed: WeighedFinding) -> str:
-    """What the finding says by itself, where the others make that more or less by a factor of two."""
-    if weighed.alone is None or abs(weighed.alone - weighed.weight) < _TWOFOLD:
-        return ""
-    return f"by itself {wording.factor(weighed.alone)}"
-
-
 def _parts(names: dict[str, str], probability: Callable[[str], float]) -> tuple[Part, ...]:
     ratios = {name: probability(name) for name in names}
     return tuple(
@@ -423,14 +414,3 @@ def _kind(scope: str) -> str:
         return str(Scope.parse(scope).kind)
     except ValueError:
         return ""
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _issue_count(levels: tuple[str, ...]) -> str:
-    if not levels:
-        return "no read issues"
-    named = [_counted(levels.count(level), level) for level in ("error", "warning", "note") if level in levels]
-    return f"{_counted(len(levels), 'read issue')} ({', '.join(named)})"

@@ -22,9 +22,11 @@ _NARROWEST, _WIDEST = 80, 120
 _BAR_CELLS = 10
 _STATUS_STYLE = {"supported": "bold green", "possible": "yellow", "ruled_out": "dim", "not_assessable": "cyan"}
 # Lines a section, so that all sections together stay within a screen of 40 lines.
-_CAUSES, _IMPACTS, _RANKED, _RULED_OUT, _NOT_ASSESSABLE, _CHECKS, _ISSUES = 3, 2, 4, 5, 2, 1, 2
+_CAUSES, _IMPACTS, _RANKED, _RULED_OUT, _NOT_ASSESSABLE, _CHECKS, _ISSUES = 3, 2, 4, 6, 2, 1, 3
 
 _GROUND_LINES = 3
+# Causes ruled out that give way to the lines on what the verdict hangs on.
+_GIVEN_WAY = 2
 
 
 def render(view: View) -> str:
@@ -33,10 +35,11 @@ def render(view: View) -> str:
     page = io.StringIO()
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     console = Console(file=page, width=width, force_terminal=coloured, highlight=False, markup=False, emoji=False)
+    ruled_out = _RULED_OUT - (_GIVEN_WAY if view.grounds else 0)
     sections = (
         _answer(view, width),
         _ranking(view, width),
-        _others("RULED OUT", _one_a_cause(view.ruled_out), _RULED_OUT, lambda card: card.reason),
+        _others("RULED OUT", _one_a_cause(view.ruled_out), ruled_out, lambda card: card.reason),
         _others("NOT ASSESSABLE", _one_a_cause(view.not_assessable), _NOT_ASSESSABLE, _unread),
         _next_checks(view),
         _grounds(view, width),

@@ -58,6 +58,7 @@ def test_ids_are_unique_and_whatever_is_cited_exists(story: Story) -> None:
     cited |= {finding for link in shown.chain for finding in link.findings}
     cited |= {entry.finding for entry in shown.timeline if entry.finding}
     cited |= {impact.finding for impact in shown.impact if impact.finding}
+    cited |= {finding for one in shown.sensitivity for finding in one.findings}
     assert cited == set(findings)
     named = {*shown.root_causes, *(m for tie in shown.tie_classes for m in tie.members)}
     named |= {trigger for h in shown.hypotheses for trigger in h.triggered_by}
