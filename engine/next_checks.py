@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .around import ABSENT, Nearby, Surroundings
@@ -48,7 +48,7 @@ def next_checks(
     candidates = _candidates(judgement)
     unread = unread_signs(compiled, knowledge, places, frozenset(candidates))
     shown = tuple(verdict.id for verdict in judgement.listed)
-    bits = {sign_at: _bits(one, judgement, surroundings, shown) for sign_at, one in unread.items()}
+    bits = {sign_at: expected_bits(one, surroundings, judgement.explains, shown) for sign_at, one in unread.items()}
     checks = [Check(sign_at, bits.get(sign_at, 0.0), splits) for sign_at, splits in candidates.items()]
 
     def gain(check: Check) -> float:
@@ -73,10 +73,15 @@ def _candidates(judgement: Judgement) -> dict[SignAt, tuple[str, ...]]:
     return {sign_at: tuple(splits[sign_at]) for sign_at in list(splits)[:MOST_CANDIDATES]}
 
 
-def _bits(one: UnreadSign, judgement: Judgement, surroundings: Surroundings, shown: Iterable[str]) -> float:
-    """Expected drop of entropy when a sign is read: P(answer, sign absent) by one more sum, the rest is presence."""
+def expected_bits(
+    one: UnreadSign, surroundings: Surroundings, explains: Explains | None, shown: Sequence[str]
+) -> float:
+    """Expected drop of the entropy of the answer, told by `shown` causes, when a sign is read: P(answer, sign absent)
+    by one more sum, the rest is presence.
+
+    `explains` as the network says now; None without a symptom.
+    """
     parents = (*(name for name, _ in one.node.links), *one.if_absent)
-    explains = judgement.explains
     nearby = surroundings.near((*parents, *(shown if explains is None else ())))
     changed = nearby.changed(_absence(one, nearby), [one.node])
     posterior, if_absent = surroundings.explained(nearby, changed)

@@ -52,20 +52,16 @@ def told_checks(
 ) -> tuple[NextCheck, ...]:
     """The next checks as they are listed, naming command and device."""
     tie_of = {tie.members[0]: f"T{n}" for n, tie in enumerate(judgement.ties, start=1)}
-    rows = []
-    for check in reflection.checks[:MOST_CHECKS]:
+    rows: dict[str, NextCheck] = {}
+    for check in reflection.checks:
         sign, place = check.sign_at
         rule = citations.knowledge.signs[sign]
-        rows.append(
-            NextCheck(
-                read=what_to_read(rule, place, places),
-                place=str(place),
-                cost=rule.cost,
-                expected_bits=check.bits,
-                splits=tuple(sorted(tie_of[lead] for lead in check.splits)),
-            )
-        )
-    return tuple(rows)
+        read = what_to_read(rule, place, places)
+        # One command may answer for several places; it is listed where it tells most.
+        if read not in rows:
+            splits = tuple(sorted(tie_of[lead] for lead in check.splits))
+            rows[read] = NextCheck(read=read, place=str(place), cost=rule.cost, expected_bits=check.bits, splits=splits)
+    return tuple(rows.values())[:MOST_CHECKS]
 
 
 def told_sensitivity(
