@@ -10,10 +10,13 @@ from .around import Nearby, Surroundings
 from .compile import Compiled
 from .frontier import Posterior, solve
 from .network import Likelihood
-from .verdicts import Verdict
+from .verdicts import Verdict, weight
 
 LARGEST_WEIGHT = 12.0
 """Largest |weight| told: beyond it the complement of a double-precision probability has no digits left."""
+
+MOST_NODES = 100_000
+"""Nodes summed in all for exact weights (judgement: some ten seconds of one core)."""
 
 Weights = Mapping[str, Mapping[str, float]]
 """Hypothesis -> sign node -> log10 Bayes factor of the finding given all other findings."""
@@ -33,14 +36,28 @@ class LeaveOut:
 
     def weights(self, verdicts: Iterable[Verdict]) -> Weights:
         """For each shown hypothesis and each finding it reaches, log10 of its odds with all findings over its odds
-        with all but this one: 0 for what the rest already says, however strong it is alone."""
+        with all but this one: 0 for what the rest already says, however strong it is alone.
+
+        Beyond `MOST_NODES` what a finding says by itself is taken instead: an upper bound in size where the others say
+        the same. Findings of the leading hypotheses come first.
+        """
         targets: dict[str, list[str]] = defaultdict(list)
-        for node in dict.fromkeys(verdict.hypothesis.id for verdict in verdicts):
-            for reach in self._compiled.chains[node].signs:
-                targets[reach.id].append(node)
+        alone: dict[tuple[str, str], float] = {}
+        for verdict in verdicts:
+            for one in verdict.relevances:
+                sign, node = f"{one.finding.sign}@{one.finding.scope}", verdict.hypothesis.id
+                targets[sign].append(node)
+                alone[(sign, node)] = max(-LARGEST_WEIGHT, min(LARGEST_WEIGHT, weight(one)))
+        left = MOST_NODES
         weights: dict[str, dict[str, float]] = defaultdict(dict)
         for sign, nodes in targets.items():
-            without = solve(self._surroundings.without(nodes, self.changes(sign))).probability
+            if left <= 0:
+                for node in nodes:
+                    weights[node][sign] = alone[(sign, node)]
+                continue
+            network = self._surroundings.without(nodes, self.changes(sign))
+            left -= len(network.nodes)
+            without = solve(network).probability
             for node in nodes:
                 weights[node][sign] = _log_odds_ratio(self._posterior.probability[node], without[node])
         return weights

@@ -19,6 +19,10 @@ from .verdicts import ROOT_SHARE, SUPPORTED, TELLING, WORTH_TYING, Judgement, Ve
 MOST_FINDINGS = 8
 """Findings left out for one verdict, those that weigh most in it first (judgement)."""
 
+MOST_NODES = 16_000
+"""Nodes summed for the findings of one verdict, so that fewer are tested in a large part (judgement: some two seconds
+of one core); two at least."""
+
 MOST_RIVALS = 3
 """Rivals whose findings and hazards are looked at (judgement)."""
 
@@ -134,7 +138,8 @@ class Sensitivity:
                     weighed[reach.id] = (weight, self._compiled.finding(reach))
         own = {reach.id for member in members for reach in self._compiled.chains[member].signs}
         ranked = sorted(weighed, key=lambda sign: (sign not in own, -weighed[sign][0], sign))
-        for sign in ranked[:MOST_FINDINGS]:
+        size = len(self._surroundings.near(members).network.nodes)
+        for sign in ranked[: max(2, min(MOST_FINDINGS, MOST_NODES // size))]:
             nearby = self._leave_out.near(members, sign)
             changed = nearby.changed(self._leave_out.changes(sign))
             yield Hinge("finding", self._outcome(members, nearby, changed), weighed[sign][1])
