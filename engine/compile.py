@@ -40,7 +40,11 @@ class Coupling(Enum):
 
 @dataclass(slots=True)
 class Compiled:
-    """The network with what is needed to read its answers: hypotheses by node id, and each one's relevant findings."""
+    """The network with what is needed to read its answers: hypotheses by node id, and each one's relevant findings.
+
+    `own_ratios`: for a hypothesis, the likelihood ratios of sign nodes that count against it alone; their product is
+    its evidence.
+    """
 
     network: Network
     hypotheses: dict[str, Hypothesis]
@@ -48,6 +52,7 @@ class Compiled:
     findings: Findings
     symptom: str | None
     triggers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    own_ratios: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     answers: dict[tuple[object, ...], tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
     def finding(self, reach: SignReach) -> SignFinding:
@@ -81,7 +86,7 @@ class Compiler:
         self._sign_leaks: dict[str, ByLevel] = {}
         self._sign_found: dict[str, SignFinding] = {}
         self._inhibitors: dict[str, dict[str, float]] = defaultdict(dict)
-        self._own_evidence: dict[str, float] = {}
+        self._own_ratios: dict[str, dict[str, float]] = defaultdict(dict)
         self._cache: dict[tuple[object, ...], ByLevel] = {}
 
     def _in_window(self, leak: float) -> float:
@@ -164,6 +169,7 @@ class Compiler:
             self._findings,
             symptom,
             {node: tuple(sorted(parents)) for node, parents in triggers.items()},
+            self._own_ratios,
         )
 
     def _add_links(self, node: str, hypothesis: Hypothesis, chain: Chain) -> None:
@@ -211,8 +217,7 @@ class Compiler:
             return
         seen = finding.likelihood(len(leak))
         if seen is not None and (innocent := seen_probability(seen, leak)) > 0:
-            ratio = seen_probability(seen, p) / innocent
-            self._own_evidence[node] = self._own_evidence.get(node, 1.0) * ratio
+            self._own_ratios[node][reach.id] = seen_probability(seen, p) / innocent
 
     def _spread_upstream(self) -> None:
         """Links from a mechanism to its like upstream, pauser to paused, along observed pause edges only.
@@ -311,7 +316,9 @@ class Compiler:
                     tuple(sorted(self._mechanism_links[node].items())),
                 )
             )
-        evidence = {node: Likelihood(1.0, ratio) for node, ratio in sorted(self._own_evidence.items())}
+        evidence = {
+            node: Likelihood(1.0, math.prod(ratios.values())) for node, ratios in sorted(self._own_ratios.items())
+        }
         for node, leak in self._sign_leaks.items():
             links = sorted(self._sign_links[node].items())
             blocks = {places[parent] for parent, _ in links} | {places[parent] for parent in self._inhibitors[node]}

@@ -22,6 +22,7 @@ from .observed import Observed
 from .onset import find_onset
 from .places import Places
 from .profiles import profile_series
+from .reflection import reflect
 from .results import Investigation
 from .rules import KnowledgeBase
 from .symptom import Symptom, find_symptoms
@@ -92,9 +93,12 @@ def examine(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lam
     issues = (*issues, *narrowed)
     judgement = judge(knowledge, places, compiled, posterior)
 
+    progress("weighing the findings")
+    reflection = reflect(compiled, knowledge, places, judgement)
+
     progress("writing the result")
     reading = replace(reading, issues=(*reading.issues, *issues), incident=replace(reading.incident, job=job))
-    investigation = narrate(reading, knowledge, observed, places, compiled, judgement, symptoms, onset)
+    investigation = narrate(reading, knowledge, observed, places, compiled, judgement, reflection, symptoms, onset)
     return Case(observed, findings, places, compiled, judgement, symptoms, investigation)
 
 

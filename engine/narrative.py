@@ -8,9 +8,11 @@ import importlib.metadata
 from .citations import Citations
 from .compile import Compiled
 from .facts import Reading
+from .leave_out import LARGEST_WEIGHT, Weights
 from .observed import Observed
 from .onset import Onset
 from .places import Places
+from .reflection import Reflection, told_checks, told_sensitivity
 from .results import (
     DomainVerdict,
     Hypothesis,
@@ -19,7 +21,6 @@ from .results import (
     Investigation,
     LoopVerdict,
     MissingReading,
-    NextCheck,
     ReadIssueRow,
     TieClass,
     UnknownCause,
@@ -41,9 +42,6 @@ MOST_EVIDENCE = 12
 MOST_MISSING = 6
 """Unread signs listed for one hypothesis (judgement)."""
 
-MOST_CHECKS = 8
-"""Next checks listed (judgement)."""
-
 
 def narrate(
     reading: Reading,
@@ -52,6 +50,7 @@ def narrate(
     places: Places,
     compiled: Compiled,
     judgement: Judgement,
+    reflection: Reflection,
     symptoms: tuple[Symptom, ...],
     onset: Onset | None,
 ) -> Investigation:
@@ -61,7 +60,7 @@ def narrate(
     symptom_id = citations.cite_symptom(asked) if asked else None
     ids = {verdict.id: f"H{n}" for n, verdict in enumerate(judgement.listed, start=1)}
     ids |= {f"rest {verdict.id}": f"R{n}" for n, verdict in enumerate(judgement.rest, start=1)}
-    writer = _HypothesisWriter(knowledge, places, judgement, citations, ids)
+    writer = _HypothesisWriter(knowledge, places, judgement, reflection.weights, citations, ids)
     hypotheses = tuple(writer.write(verdict) for verdict in (*judgement.listed, *judgement.rest))
     roots = tuple(verdict for verdict in judgement.listed if verdict.role == "root" and writer.leads(verdict))
     split = observed.split
@@ -112,7 +111,8 @@ def narrate(
         tie_classes=tuple(writer.tie_classes()),
         chain=chain(observed, places, compiled, roots, citations, symptom_id),
         timeline=timeline(observed, places, compiled, roots, citations, asked, symptom_id, onset),
-        next_checks=writer.next_checks(),
+        next_checks=told_checks(reflection, judgement, citations, places),
+        sensitivity=told_sensitivity(reflection, citations, places, ids),
         telemetry=chart_lines(observed, places, compiled, roots, citations, symptom_id),
         coverage=coverage(knowledge, observed),
         read_issues=tuple(
@@ -132,11 +132,18 @@ class _HypothesisWriter:
     """Writes verdicts as hypotheses, tie classes and next checks."""
 
     def __init__(
-        self, knowledge: KnowledgeBase, places: Places, judgement: Judgement, citations: Citations, ids: dict[str, str]
+        self,
+        knowledge: KnowledgeBase,
+        places: Places,
+        judgement: Judgement,
+        weights: Weights,
+        citations: Citations,
+        ids: dict[str, str],
     ) -> None:
         self._knowledge = knowledge
         self._places = places
         self._judgement = judgement
+        self._weights = weights
         self._citations = citations
         self._ids = ids
         self._tie_of = {member: f"T{n}" for n, tie in enumerate(judgement.ties, start=1) for member in tie.members}
@@ -167,8 +174,8 @@ class _HypothesisWriter:
             prior=verdict.prior,
             tie_class=self._tie_of.get(verdict.id) if not verdict.is_rest else None,
             triggered_by=tuple(self._ids[node] for node in verdict.triggered_by if node in self._ids),
-            evidence_for=self._evidence([r for w, r in weighed if w >= TELLING]),
-            evidence_against=self._evidence([r for w, r in weighed if w <= -TELLING]),
+            evidence_for=self._evidence(verdict, is_for=True),
+            evidence_against=self._evidence(verdict, is_for=False),
             missing=tuple(
                 MissingReading(
                     sign=sign, place=str(place), read=what_to_read(self._knowledge.signs[sign], place, self._places)
@@ -180,10 +187,23 @@ class _HypothesisWriter:
             reason=self._reason(verdict, weighed),
         )
 
-    def _evidence(self, relevances: list[Relevance]) -> tuple[WeighedFinding, ...]:
+    def _evidence(self, verdict: Verdict, *, is_for: bool) -> tuple[WeighedFinding, ...]:
+        """Findings of one side, heaviest first: those that tell given all others, and those that would by themselves
+        and still lean to the same side."""
+        exact = self._weights[verdict.hypothesis.id]
+        found = []
+        for r in verdict.relevances:
+            weighed, alone = exact[f"{r.finding.sign}@{r.finding.scope}"], weight(r)
+            if (weighed > 0) is is_for and weighed and _tells(weighed, alone):
+                found.append((-abs(weighed), -abs(alone), r.finding.sign, weighed, alone, r.finding))
+        found.sort(key=lambda item: item[:3])
         return tuple(
-            WeighedFinding(finding=self._citations.cite(r.finding), weight=weight(r))
-            for r in relevances[:MOST_EVIDENCE]
+            WeighedFinding(
+                finding=self._citations.cite(finding),
+                weight=weighed,
+                alone=max(-LARGEST_WEIGHT, min(LARGEST_WEIGHT, alone)),
+            )
+            for _, _, _, weighed, alone, finding in found[:MOST_EVIDENCE]
         )
 
     def _title(self, verdict: Verdict, cause: Cause, scope: Scope) -> str:
@@ -248,26 +268,9 @@ class _HypothesisWriter:
             for tie in self._judgement.ties
         ]
 
-    def next_checks(self) -> tuple[NextCheck, ...]:
-        """What to read next: what splits a tie class first, then what the likeliest unsettled hypotheses lack."""
-        wanted: dict[tuple[str, Scope], tuple[list[str], float]] = {}
-        for tie in self._judgement.ties:
-            for key in tie.split_by:
-                wanted.setdefault(key, ([], tie.probability))[0].append(self._tie_of[tie.members[0]])
-        for verdict in (*self._judgement.listed, *self._judgement.rest):
-            if verdict.status in ("not_assessable", "possible") and verdict.missing:
-                wanted.setdefault(verdict.missing[0], ([], verdict.probability))
-        ordered = sorted(wanted.items(), key=lambda item: (not item[1][0], -item[1][1], item[0]))
-        return tuple(
-            NextCheck(
-                read=what_to_read(self._knowledge.signs[sign], place, self._places),
-                place=str(place),
-                cost=self._knowledge.signs[sign].cost,
-                expected_bits=None,
-                splits=tuple(sorted(set(splits))),
-            )
-            for (sign, place), (splits, _) in ordered[:MOST_CHECKS]
-        )
+
+def _tells(weighed: float, alone: float) -> bool:
+    return abs(weighed) >= TELLING or (abs(alone) >= TELLING and weighed * alone > 0)
 
 
 def _loop(judgement: Judgement) -> LoopVerdict:

@@ -98,8 +98,15 @@ class Place(Result):
 
 
 class WeighedFinding(Result):
+    """`weight`: log10 of the hypothesis' odds with all findings over those with all but this one.
+
+    `alone`: log10 Bayes factor of the finding taken by itself, against no catalogued cause; None in results of before.
+    The weight is the smaller where other findings say the same, or another cause explains it as well.
+    """
+
     finding: str
     weight: float
+    alone: float | None = None
 
 
 class MissingReading(Result):
@@ -194,11 +201,56 @@ class TimelineEntry(Result):
 
 
 class NextCheck(Result):
+    """`expected_bits`: expected drop of the entropy of the answer when this is read; None in results of before."""
+
     read: str
     place: str
     cost: str
     expected_bits: float | None
     splits: tuple[str, ...]
+
+
+class Hinge(Result):
+    """Something whose change gives another verdict: `finding` if it were not read, the hazard of `cause` times
+    `factor`, or the grade of a finding for a cause that becomes `grade`.
+
+    `probability` and `share` are then those of the hypothesis' tie class, `status` its status, `lead` the hypothesis
+    that explains most (None without a symptom).
+    """
+
+    kind: Literal["finding", "hazard", "grade"]
+    finding: str | None = None
+    cause: str | None = None
+    factor: float | None = None
+    grade: float | None = None
+    status: Literal["supported", "possible"]
+    probability: float
+    share: float
+    lead: str | None = None
+
+
+class Sensitivity(Result):
+    """What the verdict on a hypothesis hangs on, in one or two sentences.
+
+    `finding`: the one whose loss changes the verdict most; None: no single one of the `tested` does. `weakest`: the one
+    without which it is least sure, though it may stand; None where none was tested. `hinges`: all that
+    was found, each changed by itself. `needed`: P(the slowdown would not have happened without this cause, or those it
+    is tied with); None without a slowdown.
+    """
+
+    hypothesis: str
+    needed: float | None
+    finding: str | None
+    weakest: str | None
+    hinges: tuple[Hinge, ...]
+    tested: int
+    statement: str
+
+    @property
+    def findings(self) -> frozenset[str]:
+        """Every finding that is named."""
+        named = {self.finding, self.weakest, *(hinge.finding for hinge in self.hinges)}
+        return frozenset(finding for finding in named if finding is not None)
 
 
 class CoverageRow(Result):
@@ -255,6 +307,7 @@ class Investigation(Result):
     chain: tuple[ChainLink, ...]
     timeline: tuple[TimelineEntry, ...]
     next_checks: tuple[NextCheck, ...]
+    sensitivity: tuple[Sensitivity, ...] = ()
     telemetry: tuple[TelemetrySeries, ...] = ()
     coverage: tuple[CoverageRow, ...]
     read_issues: tuple[ReadIssueRow, ...]

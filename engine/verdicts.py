@@ -89,7 +89,10 @@ class TieClassVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All verdicts, listed ones first by share and probability, then one rest row per cause."""
+    """All verdicts, listed ones first by share and probability, then one rest row per cause.
+
+    `explains`: how the symptom is explained, None without one; `consequences`: supported causes that another set off.
+    """
 
     listed: tuple[Verdict, ...]
     rest: tuple[Verdict, ...]
@@ -98,6 +101,8 @@ class Judgement:
     posterior: Posterior
     by_loop: Mapping[str, float]
     by_domain: Mapping[str, float]
+    explains: Explains | None
+    consequences: frozenset[str]
 
 
 class Judge:
@@ -181,6 +186,8 @@ class Judge:
             self._posterior,
             self._weights(loops),
             self._weights(domains),
+            self._explains if self._compiled.symptom is not None else None,
+            self._consequences,
         )
 
     def _listed(self, by_cause: Mapping[str, tuple[str, ...]]) -> frozenset[str]:

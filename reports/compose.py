@@ -29,6 +29,7 @@ from .view import (
     Check,
     Evidence,
     EvidenceLine,
+    Ground,
     HypothesisCard,
     ImpactLine,
     NamedCause,
@@ -156,9 +157,12 @@ class _Composer:
                     wording.place(check.place),
                     check.cost,
                     self.references(check.splits),
-                    "" if check.expected_bits is None else f"{wording.number(check.expected_bits)} bit",
+                    "" if check.expected_bits is None else wording.bits(check.expected_bits),
                 )
                 for check in shown.next_checks
+            ),
+            grounds=tuple(
+                Ground(self.reference(one.hypothesis), wording.one_line(one.statement)) for one in shown.sensitivity
             ),
             evidence=tuple(self.evidence(finding) for finding in shown.findings),
             files=tuple(
@@ -170,8 +174,9 @@ class _Composer:
                 for row in sorted(shown.coverage, key=lambda row: ("missing", "partial", "collected").index(row.state))
             ),
             read_issues=tuple(sorted(shown.read_issues, key=lambda row: ("error", "warning", "note").index(row.level))),
-            evidence_count=f"{_counted(len(shown.findings), 'finding')} from {_counted(len(self.files), 'file')}",
-            issue_count=_issue_count(tuple(issue.level for issue in shown.read_issues)),
+            evidence_count=f"{wording.counted(len(shown.findings), 'finding')} from "
+            f"{wording.counted(len(self.files), 'file')}",
+            issue_count=wording.issue_count(tuple(issue.level for issue in shown.read_issues)),
             versions=shown.versions,
         )
 
@@ -247,6 +252,7 @@ class _Composer:
             reading=wording.reading(finding.numbers) if finding else "",
             strength=wording.strength(weighed.weight),
             factor=wording.factor(weighed.weight),
+            alone=wording.by_itself(weighed.alone, weighed.weight),
             source=source,
         )
 
@@ -356,10 +362,11 @@ class _Composer:
             if any(one.finding == finding for one in (*hypothesis.evidence_for, *hypothesis.evidence_against))
         ]
         sections = [
-            Reference(name, name.lower())
+            Reference(name, name.lower().replace(" ", "-"))
             for name, mentions in (
                 ("Impact", any(impact.finding == finding for impact in shown.impact)),
                 ("Chain", any(finding in step.findings for step in shown.chain)),
+                ("Next checks", any(finding in one.findings for one in shown.sensitivity)),
                 ("Timeline", any(entry.finding == finding for entry in shown.timeline)),
                 ("Telemetry", any(series.finding == finding for series in shown.telemetry)),
             )
@@ -407,14 +414,3 @@ def _kind(scope: str) -> str:
         return str(Scope.parse(scope).kind)
     except ValueError:
         return ""
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _issue_count(levels: tuple[str, ...]) -> str:
-    if not levels:
-        return "no read issues"
-    named = [_counted(levels.count(level), level) for level in ("error", "warning", "note") if level in levels]
-    return f"{_counted(len(levels), 'read issue')} ({', '.join(named)})"

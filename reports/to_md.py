@@ -73,7 +73,12 @@ def _lines(view: View) -> Iterable[str]:
         yield from ("", "### Next checks", "")
         for number, check in enumerate(view.next_checks[:_CHECKS], start=1):
             splits = f", splits {_ids(check.splits)}" if check.splits else ""
-            yield f"{number}. {_escaped(check.read)} ({_escaped(check.cost)}{splits})"
+            gain = f", expected gain {check.gain}" if check.gain else ""
+            yield f"{number}. {_escaped(check.read)} ({_escaped(check.cost)}{gain}{splits})"
+    if view.grounds:
+        yield from ("", "### What the verdict hangs on", "")
+        for ground in view.grounds:
+            yield f"- {_escaped(ground.statement)}"
     not_understood = [issue for issue in view.read_issues if issue.level != "note"]
     if not_understood:
         yield from ("", f"### Not understood ({len(not_understood)})", "")

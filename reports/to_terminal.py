@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -23,6 +24,10 @@ _STATUS_STYLE = {"supported": "bold green", "possible": "yellow", "ruled_out": "
 # Lines a section, so that all sections together stay within a screen of 40 lines.
 _CAUSES, _IMPACTS, _RANKED, _RULED_OUT, _NOT_ASSESSABLE, _CHECKS, _ISSUES = 3, 2, 4, 6, 2, 1, 3
 
+_GROUND_LINES = 3
+# Causes ruled out that give way to the lines on what the verdict hangs on.
+_GIVEN_WAY = 2
+
 
 def render(view: View) -> str:
     """The page; colours only where standard output is a terminal and NO_COLOR is unset."""
@@ -30,12 +35,14 @@ def render(view: View) -> str:
     page = io.StringIO()
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     console = Console(file=page, width=width, force_terminal=coloured, highlight=False, markup=False, emoji=False)
+    ruled_out = _RULED_OUT - (_GIVEN_WAY if view.grounds else 0)
     sections = (
         _answer(view, width),
         _ranking(view, width),
-        _others("RULED OUT", _one_a_cause(view.ruled_out), _RULED_OUT, lambda card: card.reason),
+        _others("RULED OUT", _one_a_cause(view.ruled_out), ruled_out, lambda card: card.reason),
         _others("NOT ASSESSABLE", _one_a_cause(view.not_assessable), _NOT_ASSESSABLE, _unread),
         _next_checks(view),
+        _grounds(view, width),
         _reading(view, width),
     )
     for section in sections:
@@ -118,7 +125,17 @@ def _next_checks(view: View) -> Iterable[Text]:
     yield Text()
     yield Text("NEXT CHECK", "bold")
     for check in view.next_checks[:_CHECKS]:
-        yield Text(f"→ {_plain(check.read)} ({check.cost})")
+        gain = f", {check.gain}" if check.gain else ""
+        yield Text(f"→ {_plain(check.read)} ({check.cost}{gain})")
+
+
+def _grounds(view: View, width: int) -> Iterable[Text]:
+    if not view.grounds:
+        return
+    yield Text()
+    yield Text("WHAT IT HANGS ON", "bold")
+    for line in wrap(_plain(view.grounds[0].statement), width - 2)[:_GROUND_LINES]:
+        yield Text(f"  {line}")
 
 
 def _reading(view: View, width: int) -> Iterable[Text]:

@@ -17,7 +17,8 @@ from .references import Reference
 class EvidenceLine:
     """A finding as it counts for one hypothesis.
 
-    `reading` and `source` are "" where there is none.
+    `reading` and `source` are "" where there is none. `strength` and `factor` are given all other findings; `alone` is
+    what it says by itself, "" where that is much the same.
     """
 
     finding: Reference
@@ -25,6 +26,7 @@ class EvidenceLine:
     reading: str
     strength: str
     factor: str
+    alone: str
     source: Reference | None
 
 
@@ -215,6 +217,14 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Ground:
+    """What the verdict on a hypothesis hangs on, in one or two sentences."""
+
+    hypothesis: Reference
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """All that a report shows, in order.
 
@@ -249,6 +259,7 @@ class View:
     chain: tuple[ChainStep, ...]
     timeline: tuple[TimelineLine, ...]
     next_checks: tuple[Check, ...]
+    grounds: tuple[Ground, ...]
     evidence: tuple[Evidence, ...]
     files: tuple[QuotedFile, ...]
     coverage: tuple[CoverageRow, ...]

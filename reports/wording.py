@@ -11,6 +11,8 @@ from ..engine.scope import Scope, ScopeKind, short_port
 
 _SCALED_UNITS = ("B", "B/s", "bit/s")
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+# log10 of two: a smaller difference of weights is not worth a word (judgement).
+_TWOFOLD = 0.3
 _BARE_UNITS = ("", "1")
 
 # C0 and C1 controls, and the characters that reorder or hide text (Unicode UAX #9, zero-width, tag characters): a name
@@ -101,6 +103,32 @@ def factor(weight: float) -> str:
     """A log10 Bayes factor as a factor on the odds, with a multiplication or a division sign: 1.3 is times 20."""
     sign = "\N{DIVISION SIGN}" if weight < 0 else "\N{MULTIPLICATION SIGN}"
     return f"odds {sign}{float(f'{10 ** min(abs(weight), 6):.2g}'):,g}"
+
+
+def by_itself(alone: float | None, weight: float) -> str:
+    """What a finding says by itself; "" where the other findings make that more or less by less than a factor of
+    two."""
+    if alone is None or abs(alone - weight) < _TWOFOLD:
+        return ""
+    return f"by itself {factor(alone)}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, in the plural where there are several or none."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def issue_count(levels: tuple[str, ...]) -> str:
+    """How many read issues there are, by level."""
+    if not levels:
+        return "no read issues"
+    named = [counted(levels.count(level), level) for level in ("error", "warning", "note") if level in levels]
+    return f"{counted(len(levels), 'read issue')} ({', '.join(named)})"
+
+
+def bits(expected: float) -> str:
+    """Expected information; what rounds to nothing says so."""
+    return "under 0.001 bit" if expected < 0.001 else f"{number(expected)} bit"
 
 
 def parsed_time(text: str | None) -> datetime | None:

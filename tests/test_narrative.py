@@ -58,6 +58,7 @@ def test_ids_are_unique_and_whatever_is_cited_exists(story: Story) -> None:
     cited |= {finding for link in shown.chain for finding in link.findings}
     cited |= {entry.finding for entry in shown.timeline if entry.finding}
     cited |= {impact.finding for impact in shown.impact if impact.finding}
+    cited |= {finding for one in shown.sensitivity for finding in one.findings}
     assert cited == set(findings)
     named = {*shown.root_causes, *(m for tie in shown.tie_classes for m in tie.members)}
     named |= {trigger for h in shown.hypotheses for trigger in h.triggered_by}
@@ -84,6 +85,27 @@ def test_evidence_for_and_against_is_weighed_heaviest_first(story: Story) -> Non
         for side in (hypothesis.evidence_for, hypothesis.evidence_against):
             weights = [abs(weighed.weight) for weighed in side]
             assert weights == sorted(weights, reverse=True)
+
+
+def test_a_root_cause_names_the_finding_it_hangs_on() -> None:
+    shown = told("redistribution")
+    (grounds,) = shown.sensitivity
+    assert (grounds.hypothesis,) == shown.root_causes
+    (lost,) = (finding for finding in shown.findings if finding.id == grounds.finding)
+    assert lost.sign == "ecmp_event"
+    assert f"Without {lost.id} " in grounds.statement
+    assert "Without H1 the slowdown would not have happened" in grounds.statement
+    assert grounds.hinges[0].status == "possible"
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_next_checks_are_told_apart_and_say_what_they_are_expected_to_tell(story: Story) -> None:
+    checks = told(story).next_checks
+    assert len({check.read for check in checks}) == len(checks)
+    for cost in ("scraped", "command", "visit"):
+        bits = [round(check.expected_bits or 0.0, 9) for check in checks if check.cost == cost]
+        assert all(gain >= 0.0 for gain in bits)
+        assert bits == sorted(bits, reverse=True)
 
 
 @pytest.mark.parametrize("story", STORIES)
