@@ -49,16 +49,22 @@ class Case:
     investigation: Investigation
 
 
-def investigate(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lambda stage: None) -> Investigation:
+def investigate(
+    reading: Reading, knowledge: KnowledgeBase, progress: Progress = lambda stage: None, is_quick: bool = False
+) -> Investigation:
     """What caused the incident, how sure we are, and what is ruled out by what.
+
+    `is_quick` leaves out what to read next and what the verdict hangs on, which a scoreboard does not ask for.
 
     Raises UsageError when the job asked about is not in the bundle or there is no telemetry at all, InferenceError
     when the evidence is impossible under the knowledge base.
     """
-    return examine(reading, knowledge, progress).investigation
+    return examine(reading, knowledge, progress, is_quick).investigation
 
 
-def examine(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lambda stage: None) -> Case:
+def examine(
+    reading: Reading, knowledge: KnowledgeBase, progress: Progress = lambda stage: None, is_quick: bool = False
+) -> Case:
     """The same, with the network and the verdicts it was made of."""
     progress("building the fabric")
     topology = Topology(reading.facts)
@@ -94,7 +100,7 @@ def examine(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lam
     judgement = judge(knowledge, places, compiled, posterior)
 
     progress("weighing the findings")
-    reflection = reflect(compiled, knowledge, places, judgement)
+    reflection = reflect(compiled, knowledge, places, judgement, is_quick)
 
     progress("writing the result")
     reading = replace(reading, issues=(*reading.issues, *issues), incident=replace(reading.incident, job=job))

@@ -35,11 +35,15 @@ class Reflection:
     grounds: tuple[Grounds, ...]
 
 
-def reflect(compiled: Compiled, knowledge: KnowledgeBase, places: Places, judgement: Judgement) -> Reflection:
-    """All three, exact, from small sums around the listed hypotheses."""
+def reflect(
+    compiled: Compiled, knowledge: KnowledgeBase, places: Places, judgement: Judgement, is_quick: bool = False
+) -> Reflection:
+    """All three, exact, from small sums around the listed hypotheses; the weights only when `is_quick`."""
     surroundings = Surroundings(compiled.network, judgement.explains)
     leave_out = LeaveOut(compiled, judgement.posterior, surroundings)
     weights = leave_out.weights((*judgement.listed, *judgement.rest))
+    if is_quick:
+        return Reflection(weights, (), ())
     return Reflection(
         weights,
         next_checks(compiled, knowledge, places, judgement, surroundings),
