@@ -16,7 +16,7 @@ LARGEST_WEIGHT = 12.0
 """Largest |weight| told: beyond it the complement of a double-precision probability has no digits left."""
 
 MOST_NODES = 100_000
-"""Nodes summed in all for exact weights (judgement: some ten seconds of one core)."""
+"""Nodes summed in all for exact weights (judgement: some seconds of one core)."""
 
 Weights = Mapping[str, Mapping[str, float]]
 """Hypothesis -> sign node -> log10 Bayes factor of the finding given all other findings."""
@@ -34,11 +34,11 @@ class LeaveOut:
             for sign in ratios:
                 self._own[sign].append(node)
 
-    def weights(self, verdicts: Iterable[Verdict]) -> Weights:
+    def weights(self, verdicts: Iterable[Verdict], most_nodes: int = MOST_NODES) -> Weights:
         """For each shown hypothesis and each finding it reaches, log10 of its odds with all findings over its odds
         with all but this one: 0 for what the rest already says, however strong it is alone.
 
-        Beyond `MOST_NODES` what a finding says by itself is taken instead: an upper bound in size where the others say
+        Beyond `most_nodes` what a finding says by itself is taken instead: an upper bound in size where the others say
         the same. Findings of the leading hypotheses come first.
         """
         targets: dict[str, list[str]] = defaultdict(list)
@@ -48,7 +48,7 @@ class LeaveOut:
                 sign, node = f"{one.finding.sign}@{one.finding.scope}", verdict.hypothesis.id
                 targets[sign].append(node)
                 alone[(sign, node)] = max(-LARGEST_WEIGHT, min(LARGEST_WEIGHT, weight(one)))
-        left = MOST_NODES
+        left = most_nodes
         weights: dict[str, dict[str, float]] = defaultdict(dict)
         for sign, nodes in targets.items():
             if left <= 0:

@@ -38,12 +38,14 @@ class Reflection:
 def reflect(
     compiled: Compiled, knowledge: KnowledgeBase, places: Places, judgement: Judgement, is_quick: bool = False
 ) -> Reflection:
-    """All three, exact, from small sums around the listed hypotheses; the weights only when `is_quick`."""
+    """All three, exact, from small sums around the listed hypotheses; when `is_quick` only weights, and those of each
+    finding by itself."""
     surroundings = Surroundings(compiled.network, judgement.explains)
     leave_out = LeaveOut(compiled, judgement.posterior, surroundings)
-    weights = leave_out.weights((*judgement.listed, *judgement.rest))
+    rows = (*judgement.listed, *judgement.rest)
     if is_quick:
-        return Reflection(weights, (), ())
+        return Reflection(leave_out.weights(rows, most_nodes=0), (), ())
+    weights = leave_out.weights(rows)
     return Reflection(
         weights,
         next_checks(compiled, knowledge, places, judgement, surroundings),
