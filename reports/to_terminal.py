@@ -47,7 +47,8 @@ def render(view: View) -> str:
     )
     for section in sections:
         for line in section:
-            console.print(line, no_wrap=True, overflow="ellipsis")
+            # A name with a line break in it stays on its line.
+            console.print(Text(" ").join(line.split("\n", allow_blank=True)), no_wrap=True, overflow="ellipsis")
     return page.getvalue()
 
 

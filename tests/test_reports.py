@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from investigation_variants import (
     CLOCK,
@@ -467,6 +467,7 @@ def test_place_is_written_as_engineers_say_it(scope: str, words: str) -> None:
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60))
+@example("\n")
 def test_any_name_renders_in_every_text_format(name: str) -> None:
     investigation = named(name)
     for format in ("terminal", "md"):
