@@ -27,22 +27,22 @@ class Examined:
     cross_check: inference.CrossCheck
 
 
-def examined(reading: Reading) -> Examined:
+def examined(reading: Reading, is_quick: bool = False) -> Examined:
     """Investigate, and let pgmpy confirm the leading causes (raises where it does not)."""
-    case = examine(reading, knowledge.load())
+    case = examine(reading, knowledge.load(), is_quick=is_quick)
     leading = [verdict.id for verdict in case.judgement.listed[:6]]
     return Examined(case.investigation, inference.check(case.compiled.network, case.judgement.posterior, leading))
 
 
 @cache
 def whole(bundle: Path) -> Examined:
-    """A committed bundle, examined once a session."""
-    return examined(adapters.read(bundle))
+    """A committed bundle, examined once a session; only INC-4127 with what its verdict hangs on."""
+    return examined(adapters.read(bundle), is_quick=bundle != INC_4127)
 
 
 def investigation_of(bundle: Path) -> Investigation:
     """The investigation of a bundle on disk, not kept."""
-    return examine(adapters.read(bundle), knowledge.load()).investigation
+    return examine(adapters.read(bundle), knowledge.load(), is_quick=True).investigation
 
 
 def rows_of(investigation: Investigation, cause: str) -> tuple[Hypothesis, ...]:

@@ -225,7 +225,7 @@ def is_fec(path: str) -> bool:
 
 
 def test_optic_is_not_assessable_without_dom_and_fec(reading: Reading) -> None:
-    investigation = investigate(without_files(reading, lambda path: is_dom(path) or is_fec(path)), knowledge.load())
+    investigation = investigate(without_files(reading, lambda path: is_dom(path) or is_fec(path)), knowledge.load(), is_quick=True)
     assert investigation.hypotheses[0].cause == "path.ecmp_redistribution"
     rows = rows_of(investigation, "phy.optic_degraded")
     assert {row.status for row in rows} == {"not_assessable"}
@@ -240,7 +240,7 @@ def small_reading(small_bundle: Path) -> Reading:
 
 @pytest.mark.parametrize("is_left_out", [is_dom, is_fec], ids=["no DOM", "no FEC"])
 def test_optic_is_excluded_only_by_what_was_read(small_reading: Reading, is_left_out: Callable[[str], bool]) -> None:
-    investigation = investigate(without_files(small_reading, is_left_out), knowledge.load())
+    investigation = investigate(without_files(small_reading, is_left_out), knowledge.load(), is_quick=True)
     findings = {finding.id: finding for finding in investigation.findings}
     row = at(investigation, "phy.optic_degraded", "leaf-01", "Ethernet12")
     assert row.status in ("possible", "ruled_out")
@@ -253,7 +253,7 @@ def test_optic_is_excluded_only_by_what_was_read(small_reading: Reading, is_left
 def test_degraded_optic_is_never_excluded_for_lack_of_dom() -> None:
     """With frames lost at its receiver, a true cause may become unsure without DOM, never ruled out."""
     reading = adapters.read(INC_4127.with_name("inc-4128"))
-    investigation = investigate(without_files(reading, is_dom), knowledge.load())
+    investigation = investigate(without_files(reading, is_dom), knowledge.load(), is_quick=True)
     assert at(investigation, "phy.optic_degraded", "leaf-07", "Ethernet12").status in ("supported", "possible")
     assert investigation.root_causes in ((), (at(investigation, "phy.optic_degraded", "leaf-07", "Ethernet12").id,))
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not FOLDERS, reason="the simulated incidents (..
 
 @cache
 def investigated(folder: Path) -> Investigation:
-    return investigate(adapters.read(folder), knowledge.load())
+    return investigate(adapters.read(folder), knowledge.load(), is_quick=True)
 
 
 def truth_of(folder: Path) -> Truth:
