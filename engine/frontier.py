@@ -69,7 +69,7 @@ def solve(network: Network) -> Posterior:
     """Exact posterior of a network.
 
     Raises InferenceError when the evidence is impossible under the model (naming the evidence at the place where it
-    became so), when more than 16 bits are open at once, or when the network is malformed.
+    became so), when more than `WIDTH_LIMIT` bits are open at once, or when the network is malformed.
     """
     sweep = Sweep(plan_sweep(network))
     return Posterior(sweep.log_evidence, sweep.marginals(), sweep.plan.width, sweep)

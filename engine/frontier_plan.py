@@ -22,7 +22,7 @@ from .levels import steps_of
 from .lifting import lifted
 from .network import Likelihood, Network, Node, NodeKind
 
-WIDTH_LIMIT = 20  # bits open at once: a million states a step, 8 MB (judgement; 16 is usual, DESIGN.md section 5)
+WIDTH_LIMIT = 18  # bits open at once: 262,144 states, 2 MB a step (judgement; DESIGN.md section 5 plans with 16)
 
 _NARROW = 6  # open bits below which no other order is tried: 64 states a step (judgement)
 _MANY = (16, 4)  # blocks above which a bit may be one that is open nearly all the time; both are tried (judgement)
@@ -35,7 +35,7 @@ def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
     close.
 
     Raises InferenceError for a network that is not one (unknown parent, parent after its child, number outside 0..1,
-    inhibitor on a shared sign) and when more than 16 bits are open at once.
+    inhibitor on a shared sign) and when more than `WIDTH_LIMIT` bits are open at once.
     """
     endless = frozenset(open_to_the_end)
     model = absorb_evidence(network, endless)

@@ -225,7 +225,9 @@ def is_fec(path: str) -> bool:
 
 
 def test_optic_is_not_assessable_without_dom_and_fec(reading: Reading) -> None:
-    investigation = investigate(without_files(reading, lambda path: is_dom(path) or is_fec(path)), knowledge.load(), is_quick=True)
+    investigation = investigate(
+        without_files(reading, lambda path: is_dom(path) or is_fec(path)), knowledge.load(), is_quick=True
+    )
     assert investigation.hypotheses[0].cause == "path.ecmp_redistribution"
     rows = rows_of(investigation, "phy.optic_degraded")
     assert {row.status for row in rows} == {"not_assessable"}

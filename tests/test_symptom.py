@@ -62,7 +62,8 @@ def test_a_planted_change_is_found_within_its_uncertainty(
     assert rise.change == pytest.approx(change, rel=0.1, abs=0.02)
 
 
-@settings(deadline=None, max_examples=300)
+# The same examples each time: the rank test lets chance pass once in a thousand, so that a search finds it some day.
+@settings(deadline=None, max_examples=300, derandomize=True)
 @given(st.integers(20, 400), st.floats(0, 0.3), st.integers(0, 10_000), st.sampled_from((0, 20, 50)))
 def test_noise_is_no_change(count: int, noise: float, seed: int, spikes_every: int) -> None:
     assert find_rise(np.array(noisy([(count, 4.0)], noise, seed, spikes_every))) is None
