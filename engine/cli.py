@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .cli_drill import drill
-from .console import ErrorsAsMessages, Progress, chosen_form, format_option, progress_on_stderr, write_text
+from .console import KNOWLEDGE, ErrorsAsMessages, Progress, chosen_form, format_option, progress_on_stderr, write_text
 from .errors import CauselineError, UnreadableInput, UsageError
 
 if TYPE_CHECKING:
@@ -36,13 +36,6 @@ def main(verbose: bool) -> None:
 
 
 BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
-KNOWLEDGE = click.option(
-    "--knowledge",
-    "overlays",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Your own rules over ours: a folder. May be repeated.",
-)
 
 
 @main.command()

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
-from .console import Progress, chosen_form, progress_on_stderr, write_text
+from .console import KNOWLEDGE, Progress, chosen_form, progress_on_stderr, write_text
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Draws:
-    """What to draw: `count` drills from seed `first` on. `causes` empty: those the knowledge base knows. Every
-    `healthy`-th drill (0: none) has no fault, every `pairs`-th two. `removed`: shares of telemetry to take away;
-    `keep`: folder for the bundles, None for none."""
+    """What to draw: `count` drills from seed `first` on.
+
+    `causes`: which to inject. Every `healthy`-th drill (0: none) has no fault, every `pairs`-th two. `removed`: shares
+    of telemetry to take away; `keep`: folder for the bundles, None for none.
+    """
 
     first: int
     count: int
@@ -77,9 +80,7 @@ def _shares(_: click.Context, __: click.Parameter, text: str) -> tuple[float, ..
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes at work.")
 @click.option("-f", "--format", "form", type=click.Choice(["terminal", "json"]), help="Default: by the ending of -o.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
-@click.option(
-    "--knowledge", "overlays", multiple=True, type=click.Path(path_type=Path), help="Your own rules over ours."
-)
+@KNOWLEDGE
 def drill(
     corpora: tuple[Path, ...],
     seed: int | None,
@@ -103,7 +104,6 @@ def drill(
     from importlib.metadata import version
 
     from ..adapters import read
-    from ..knowledge import load
     from .drill import bundles_with_truth, scoreboard
     from .drill import drill as drill_corpus
     from .scoreboard_text import as_text
@@ -111,7 +111,7 @@ def drill(
     if bool(corpora) == (seed is not None):
         raise UsageError("Name either a --corpus or a --seed.", "For example: causeline drill --seed 1 --count 20")
     gc.disable()  # as in `investigate`; the drill collects once a bundle
-    knowledge = load(*overlays)
+    knowledge = _loaded(overlays)
     stamp = version("causeline"), datetime.now(UTC).date().isoformat()
     with progress_on_stderr() as progress:
         if seed is None:
@@ -148,25 +148,33 @@ def _scored(draws: Draws, jobs: int, progress: Progress) -> Iterator[list[Scores
             yield found
 
 
+@cache
+def _loaded(overlays: tuple[Path, ...]) -> KnowledgeBase:
+    """The rules, once a process however many seeds it scores."""
+    from ..knowledge import load
+
+    return load(*overlays)
+
+
 def score_seed(draws: Draws, seed: int) -> list[Scores]:
     """Draws the incident of a seed, writes its bundle once for each share of telemetry removed, and scores them."""
     from ..adapters import read
     from ..fixtures.drills import bundle, draw, play
     from ..fixtures.write_tidy import write_tidy
-    from ..knowledge import load
     from .drill import score_bundle
+    from .scoreboard import TRUTH, read_truth
 
     gc.disable()
     try:
         played = play(draw(seed, draws.causes, draws.fabric, draws.faults(seed)))
     except ValueError as error:
         raise UsageError(f"{error}.", "Choose other causes or another fabric.") from error
-    knowledge = load(*draws.overlays)
     found = []
     with ExitStack() as stack:
         root = draws.keep or Path(stack.enter_context(TemporaryDirectory(prefix="causeline-drill-")))
         for share in draws.removed:
             name = f"drill-{seed}" + (f"-without-{share * 100:.0f}-percent" if share else "")
             write_tidy(bundle(played, share), root / name)
-            found.append(score_bundle(root / name, read, knowledge, share))
+            truth = read_truth(root / name / TRUTH)
+            found.append(score_bundle(root / name, truth, read, _loaded(draws.overlays), share))
     return found

@@ -51,6 +51,15 @@ def progress_on_stderr() -> Iterator[Progress]:
         yield status.update
 
 
+KNOWLEDGE = click.option(
+    "--knowledge",
+    "overlays",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Your own rules over ours: a folder. May be repeated.",
+)
+
+
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command --format and --output (its parameters `form` and `output`)."""
     options = (

@@ -43,7 +43,7 @@ def played(seed: int, causes: tuple[str, ...]) -> Played:
 def scored(seed: int, causes: tuple[str, ...], root: Path) -> Scores:
     folder = root / f"drill-{seed}"
     write_tidy(bundle(played(seed, causes)), folder)
-    return score_bundle(folder, adapters.read, knowledge.load())
+    return score_bundle(folder, read_truth(folder / TRUTH), adapters.read, knowledge.load())
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,21 @@ from investigation_variants import inc_4127, quiet
 from causeline import adapters, knowledge
 from causeline.engine.baselines import BaselineScore, baseline, best_graded_causes
 from causeline.engine.cli import main
+from causeline.engine.drill import bundles_with_truth, drill
 from causeline.engine.errors import UnreadableInput, UsageError
 from causeline.engine.facts import Provenance, Series
 from causeline.engine.results import Hypothesis, Investigation, Place, TieClass
-from causeline.engine.scoreboard import Calibrated, Score, TrueCause, TruePlace, Truth, crashed, is_right, read_truth
+from causeline.engine.scoreboard import (
+    TRUTH,
+    Calibrated,
+    Score,
+    TrueCause,
+    TruePlace,
+    Truth,
+    crashed,
+    is_right,
+    read_truth,
+)
 from causeline.engine.scoreboard import score as score_of
 from causeline.engine.scoreboard_totals import calibration_bins, total, wilson
 
@@ -301,6 +312,18 @@ def test_bundle_that_cannot_be_investigated_is_one_line(small_bundle: Path, tmp_
     assert result.exit_code == 0, result.output
     assert "| empty " in result.stdout and "crash" in result.stdout
     assert "| small " in result.stdout and "top-1" in result.stdout
+
+
+def test_a_wrong_truth_is_told_before_any_bundle_is_read(tmp_path: Path) -> None:
+    for name, text in (("a", "{}"), ("b", "[]")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / TRUTH).write_text(text)
+    started: list[str] = []
+    with pytest.raises(UnreadableInput, match=r"b/truth\.json"):
+        drill(
+            bundles_with_truth((tmp_path,)), adapters.read, knowledge.load(), "two", "1", "2026-12-01", started.append
+        )
+    assert started == []
 
 
 def test_corpus_without_a_truth_is_a_usage_error(tmp_path: Path) -> None:
