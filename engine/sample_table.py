@@ -138,10 +138,6 @@ class SampleTable:
             self.issues.append(ReadIssue(origin.source, origin.record, IssueLevel.NOTE, "duplicate-samples", message))
 
 
-def _file_order(one: Series) -> tuple[str, str, str, str, str]:
-    return one.provenance.source, one.provenance.record, one.metric, one.port, one.qualifier
-
-
 def _agrees(metric: str, value: float, near: Floats) -> bool:
     low, high = float(near.min()), float(near.max())
     if METRICS[metric].kind is MetricKind.COUNTER:

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from causeline.fixtures.faults import DRAWERS, Injection, Scene, Site
-from causeline.fixtures.faults.strain import at_full_load, strain_of
-from causeline.fixtures.model.conditions import Design
+from causeline.fixtures.faults.strain import strain_of
+from causeline.fixtures.model.conditions import Design, healthy
 from causeline.fixtures.model.dcqcn import QueueProfile
-from causeline.fixtures.model.fabric import Fabric
+from causeline.fixtures.model.fabric import Fabric, Floats
+from causeline.fixtures.model.routing import route
 from causeline.fixtures.model.run import Setup, run
+from causeline.fixtures.model.sharing import link_load
 from causeline.fixtures.model.telemetry import Telemetry
-from causeline.fixtures.model.traffic import LOSSLESS_CLASS, Collective, Job, Pattern
+from causeline.fixtures.model.traffic import LOSSLESS_CLASS, Collective, Job, Pattern, transfer
 
 SMALL = Fabric("Small", units=2, hosts_per_unit=4, rails=2, spines=2)
 TIERS = Fabric("Tiers", units=4, hosts_per_unit=2, rails=2, spines=2, pods=2, cores=2)
@@ -41,6 +43,33 @@ def scene(
     )
     bare = Scene(fabric, design, (job,), (), SECONDS, ONSET, severity, is_logged, np.random.default_rng(seed))
     return at_full_load(bare)
+
+
+def at_full_load(scene: Scene) -> Scene:
+    """The scene with its aimed job paced up, bytes alike, until the fullest link it crosses has no more room than a
+    healthy fabric leaves (80 %): so that what moves its flows is felt."""
+    fabric, job = scene.fabric, scene.job
+    line = np.where(fabric.from_switch, 0.80, 1.0) * fabric.capacity_bps
+    forwarding = healthy(fabric, scene.design).forwarding
+
+    def load(one: Job, number: int) -> Floats:
+        sent = transfer(fabric, one, number)
+        return link_load(sent.demand, route(fabric, forwarding, sent.flows), fabric.links)
+
+    others = sum(
+        (np.max([load(one, number) for number in range(len(one.collectives))], axis=0) for one in scene.jobs[1:]),
+        np.zeros(fabric.links),
+    )
+    room = np.maximum(line - others, 0.0)
+    collectives = []
+    for number, collective in enumerate(job.collectives):
+        own = load(job, number)
+        more = float((room[own > 0] / own[own > 0]).min(initial=np.inf))
+        pace = collective.queue_pair_gbps
+        if pace is not None and 1.0 < more < np.inf:
+            collective = replace(collective, queue_pair_gbps=pace * more, bytes_per_nic=collective.bytes_per_nic * more)
+        collectives.append(collective)
+    return replace(scene, jobs=(replace(job, collectives=tuple(collectives)), *scene.jobs[1:]))
 
 
 @dataclass(frozen=True)

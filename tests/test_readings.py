@@ -13,7 +13,7 @@ import pytest
 from causeline import adapters
 from causeline.engine.facts import Cable, Event, EventKind, JobPlacement, QosProfile, Series
 from causeline.engine.metrics import METRICS, MetricKind, Qualifier
-from causeline.fixtures.defects import clock_off, missed_polls, narrow, reset, spoiled, stale, thinned
+from causeline.fixtures.defects import as_collected, clock_off, missed_polls, narrow, reset, spoiled, stale, thinned
 from causeline.fixtures.faults import DRAWERS, Injection, Scene
 from causeline.fixtures.model.conditions import Conditions, Design
 from causeline.fixtures.model.dcqcn import CNP_BYTES, PACKET_BYTES, QueueProfile
@@ -330,6 +330,16 @@ def test_a_clock_that_is_off_and_an_exporter_that_repeats(cut_readings: tuple[Re
     assert (honest[key].times - off.times == 3.5).all() and (off.values == honest[key].values).all()
     held = by_place(stale(cut_readings, "spine-01", 30.0))[key].values
     assert (held[:6] == honest[key].values[[0, 0, 0, 3, 3, 3]]).all()
+
+
+def test_a_site_spoils_few_devices_and_now_and_then_none(cut_readings: tuple[Reading, ...]) -> None:
+    hit = []
+    for seed in range(60):
+        spoiled_once = as_collected(cut_readings, 300.0, np.random.default_rng(seed))
+        assert [(one.device, one.metric) for one in spoiled_once] == [(one.device, one.metric) for one in cut_readings]
+        hit.append({now.device for now, before in zip(spoiled_once, cut_readings, strict=True) if now is not before})
+    assert min(map(len, hit)) == 0 and 2 <= max(map(len, hit)) <= 4
+    assert len(set.union(*hit)) > 6
 
 
 def test_defects_of_faults_hit_their_place_only(cut_readings: tuple[Reading, ...]) -> None:
