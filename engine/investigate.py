@@ -19,7 +19,7 @@ from .frontier import Posterior, solve
 from .matching import match
 from .narrative import narrate
 from .observed import Observed
-from .onset import find_onset
+from .onset import Onset, find_onset
 from .places import Places
 from .profiles import profile_series
 from .reflection import reflect
@@ -34,18 +34,31 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the telemetry says, before anything is concluded from it.
+
+    `reading` with the job that is asked about and all issues so far; `symptoms` of every job whose steps changed;
+    `onset` None where nothing tells one.
+    """
+
+    reading: Reading
+    observed: Observed
+    findings: Findings
+    symptoms: tuple[Symptom, ...]
+    onset: Onset | None
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """Everything an investigation was made of, for checks and further questions.
 
     `investigation` is the result.
     """
 
-    observed: Observed
-    findings: Findings
+    evidence: Evidence
     places: Places
     compiled: Compiled
     judgement: Judgement
-    symptoms: tuple[Symptom, ...]
     investigation: Investigation
 
 
@@ -65,7 +78,12 @@ def investigate(
 def examine(
     reading: Reading, knowledge: KnowledgeBase, progress: Progress = lambda stage: None, is_quick: bool = False
 ) -> Case:
-    """The same, with the network and the verdicts it was made of."""
+    """The same, with the evidence, the network and the verdicts it was made of."""
+    return conclude(gather(reading, knowledge, progress), knowledge, progress, is_quick)
+
+
+def gather(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lambda stage: None) -> Evidence:
+    """The evidence: fabric, onset, signals and the answers to all signs. Raises UsageError as `investigate` does."""
     progress("building the fabric")
     topology = Topology(reading.facts)
     series = [fact for fact in reading.facts if isinstance(fact, Series)]
@@ -92,20 +110,42 @@ def examine(
 
     progress("asking the signs")
     findings = match(knowledge, observed)
+    reading = replace(reading, issues=(*reading.issues, *issues), incident=replace(reading.incident, job=job))
+    return Evidence(reading, observed, findings, symptoms, onset)
 
+
+def conclude(
+    evidence: Evidence,
+    knowledge: KnowledgeBase,
+    progress: Progress = lambda stage: None,
+    is_quick: bool = False,
+) -> Case:
+    """The conclusion: network, posteriors, verdicts and what they rest on. `knowledge` has the signs that were asked.
+
+    Raises InferenceError when the evidence is impossible under the knowledge base.
+    """
     progress("solving the network")
-    places = Places(observed)
-    compiled, posterior, narrowed = _solved(knowledge, observed, places, findings)
-    issues = (*issues, *narrowed)
+    places = Places(evidence.observed)
+    compiled, posterior, narrowed = _solved(knowledge, evidence.observed, places, evidence.findings)
     judgement = judge(knowledge, places, compiled, posterior)
 
     progress("weighing the findings")
     reflection = reflect(compiled, knowledge, places, judgement, is_quick)
 
     progress("writing the result")
-    reading = replace(reading, issues=(*reading.issues, *issues), incident=replace(reading.incident, job=job))
-    investigation = narrate(reading, knowledge, observed, places, compiled, judgement, reflection, symptoms, onset)
-    return Case(observed, findings, places, compiled, judgement, symptoms, investigation)
+    reading = replace(evidence.reading, issues=(*evidence.reading.issues, *narrowed))
+    investigation = narrate(
+        reading,
+        knowledge,
+        evidence.observed,
+        places,
+        compiled,
+        judgement,
+        reflection,
+        evidence.symptoms,
+        evidence.onset,
+    )
+    return Case(evidence, places, compiled, judgement, investigation)
 
 
 def _solved(

@@ -75,8 +75,9 @@ def read_truth(path: Path) -> Truth:
 
 
 class Calibrated(Result):
-    """A tie class that was given a probability, and whether it is true."""
+    """A tie class that was given a probability, and whether it is true; `cause` is its leading one."""
 
+    cause: str
     probability: float
     is_true: bool
 
@@ -239,7 +240,7 @@ def _calibrated(ranked: tuple[Answer, ...], truth: Truth) -> tuple[Calibrated, .
         if true and set(true) <= spoken_for:
             continue
         spoken_for |= anywhere
-        found.append(Calibrated(probability=one.probability, is_true=bool(true)))
+        found.append(Calibrated(cause=one.rows[0].cause, probability=one.probability, is_true=bool(true)))
     return tuple(found)
 
 

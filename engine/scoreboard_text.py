@@ -36,10 +36,18 @@ def as_text(drill: Drill) -> str:
             ),
         ),
         "## Calibration",
-        f"Calibration error {totals.calibration_error} over tie classes with probability > .05, equal-mass bins.",
+        f"Calibration error {totals.calibration_error}, Brier score {totals.brier} over tie classes with probability "
+        "> .05, equal-mass bins.",
         _table(
             ("tie classes", "claimed", "true"),
             ((str(one.count), f"{one.claimed:.2f}", f"{one.true:.2f}") for one in totals.calibration),
+        ),
+        _table(
+            ("family of the leading cause", "tie classes", "claimed", "true", "Brier", "error"),
+            (
+                (one.family, str(one.count), *(f"{n:.2f}" for n in (one.claimed, one.true, one.brier, one.error)))
+                for one in totals.families
+            ),
         ),
         "## Domain (true -> said)",
         _table(

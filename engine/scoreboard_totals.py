@@ -17,6 +17,9 @@ WILSON_Z = 1.959964
 BINS = 5
 """Equal-mass bins of the calibration (judgement: some 20 tie classes a bin on 30 bundles)."""
 
+SMALLEST_BIN = 10
+"""Tie classes in a bin at least, fewer bins otherwise (judgement: of ten, one more or less is a tenth)."""
+
 
 class Rate(Result):
     """`hits` of `of`, with the Wilson interval of 95 %; `rate` and bounds None where there was nothing to count."""
@@ -46,6 +49,18 @@ class CalibrationBin(Result):
     true: float
 
 
+class FamilyCalibration(Result):
+    """Calibration of the answers led by causes of one family: `claimed` mean probability, `true` share of right ones,
+    `brier` mean squared distance of claim and truth, `error` as of the whole."""
+
+    family: str
+    count: int
+    claimed: float
+    true: float
+    brier: float
+    error: float
+
+
 class Totals(Result):
     """`top_1`, `top_3`, `leads`, `right` (a supported root cause is right) over bundles with a cause that harms a job;
     `harmless_reported` over harmless ones; `both` over bundles with two causes; `acquitted` over bundles with a cause;
@@ -69,6 +84,8 @@ class Totals(Result):
     expected_not_assessable: Rate
     calibration: tuple[CalibrationBin, ...]
     calibration_error: float | None
+    brier: float | None
+    families: tuple[FamilyCalibration, ...]
     domains: dict[str, dict[str, int]]
     classes: tuple[ClassRates, ...]
     three_sigma_place: Rate
@@ -128,7 +145,8 @@ def total(scores: Sequence[Score], baselines: Sequence[BaselineScore]) -> Totals
         row[score.domain] = row.get(score.domain, 0) + 1
     rivals = sum(score.rivals for score in scores)
     ruled_out = sum(score.rivals_ruled_out for score in scores)
-    bins = calibration_bins([one for score in scores for one in score.calibration])
+    claims = [one for score in scores for one in score.calibration]
+    bins = calibration_bins(claims)
     named = [
         one
         for one, score in zip(baselines, scores, strict=True)
@@ -157,6 +175,8 @@ def total(scores: Sequence[Score], baselines: Sequence[BaselineScore]) -> Totals
         expected_not_assessable=_pairs(score.expected_not_assessable for score in scores),
         calibration=bins,
         calibration_error=_calibration_error(bins),
+        brier=brier(claims),
+        families=_families(claims),
         domains={name: dict(sorted(row.items())) for name, row in sorted(confusion.items())},
         classes=tuple(_class_rates(name, with_cause) for name in classes),
         three_sigma_place=_rate(named, lambda one: bool(one.three_sigma_place)),
@@ -221,7 +241,7 @@ def _best_rule(baselines: Sequence[BaselineScore]) -> tuple[str, int]:
 def calibration_bins(classes: Sequence[Calibrated]) -> tuple[CalibrationBin, ...]:
     """Equal-mass bins, least probable first; fewer where there are fewer classes than bins."""
     ordered = sorted(classes, key=lambda one: (one.probability, one.is_true))
-    count = min(BINS, len(ordered))
+    count = min(BINS, max(1, len(ordered) // SMALLEST_BIN)) if ordered else 0
     edges = [round(index * len(ordered) / count) for index in range(count + 1)] if count else []
     groups = [ordered[low:high] for low, high in pairwise(edges)]
     return tuple(
@@ -231,6 +251,29 @@ def calibration_bins(classes: Sequence[Calibrated]) -> tuple[CalibrationBin, ...
             true=round(sum(one.is_true for one in group) / len(group), 4),
         )
         for group in groups
+    )
+
+
+def brier(claims: Sequence[Calibrated]) -> float | None:
+    """Mean squared distance of claim and truth (Brier 1950): 0 for an oracle, .25 for a coin; None
+    without a claim."""
+    return round(sum((one.probability - one.is_true) ** 2 for one in claims) / len(claims), 4) if claims else None
+
+
+def _families(claims: Sequence[Calibrated]) -> tuple[FamilyCalibration, ...]:
+    by_family: dict[str, list[Calibrated]] = {}
+    for one in claims:
+        by_family.setdefault(one.cause.partition(".")[0], []).append(one)
+    return tuple(
+        FamilyCalibration(
+            family=family,
+            count=len(mine),
+            claimed=round(sum(one.probability for one in mine) / len(mine), 4),
+            true=round(sum(one.is_true for one in mine) / len(mine), 4),
+            brier=brier(mine) or 0.0,
+            error=_calibration_error(calibration_bins(mine)) or 0.0,
+        )
+        for family, mine in sorted(by_family.items())
     )
 
 

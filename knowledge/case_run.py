@@ -108,7 +108,7 @@ def differences(playable: PlayableCase, result: Examined, knowledge: KnowledgeBa
         found.extend(_cause_differences(case.expect, cases.rule, result.investigation))
     elif case.expect.model_fields_set - {"findings"}:
         found.append("cases of a sign can only expect findings")
-    found.extend(_finding_differences(case.expect, result.findings, knowledge))
+    found.extend(_finding_differences(case.expect, result.evidence.findings, knowledge))
     found.extend(_rival_differences(case.expect, result.investigation, knowledge))
     line = cases.line_of(case, "expect")
     return tuple(f"{cases.source.path}:{line}: {case.name}: {what}" for what in found)

@@ -1,8 +1,8 @@
 """Reads the rule files of one or more directories into a `Library`: every rule together with the file it stands in.
 
 Layout of a directory, the shipped one and a site's overlays alike: `causes/<family>/<name>.yaml` (id `family.name`),
-`signs/<family>/<id>.yaml`, `loops/<id>.yaml` (mechanisms). Whether the rules fit each other is judged in `soundness.py`
-and `lint.py`.
+`signs/<family>/<id>.yaml`, `loops/<id>.yaml` (mechanisms), `tempers.yaml`. Whether the rules fit each other is judged
+in `soundness.py` and `lint.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from ..engine.rules import Cause, KnowledgeBase, Mechanism, Sign
+from .tempers import Tempers, tempered
 from .yaml_source import UnreadableYaml, YamlSource
 
 SHIPPED = Path(__file__).parent
@@ -21,7 +22,9 @@ CASES_SUFFIX = ".cases.yaml"
 
 _OTHER_FOLDERS = ("platforms", "topologies", "schema")
 
-RuleModel = TypeVar("RuleModel", Cause, Mechanism, Sign)
+TEMPERS = "tempers"
+
+RuleModel = TypeVar("RuleModel", Cause, Mechanism, Sign, Tempers)
 AnyRule = Cause | Mechanism | Sign
 
 
@@ -42,13 +45,14 @@ class RuleFile(Generic[RuleModel]):
 class Library:
     """Everything that was read, by id and in order of the ids.
 
-    `problems`: what could not be read. `broken`: ids whose file exists but holds problems, so that references to them
-    are not reported a second time.
+    `tempers`: None without such a file, which believes every sign as graded. `problems`: what could not be read.
+    `broken`: ids whose file exists but holds problems, so that references to them are not reported a second time.
     """
 
     causes: Mapping[str, RuleFile[Cause]]
     mechanisms: Mapping[str, RuleFile[Mechanism]]
     signs: Mapping[str, RuleFile[Sign]]
+    tempers: RuleFile[Tempers] | None
     overrides: tuple[str, ...]
     problems: tuple[str, ...]
     broken: frozenset[str]
@@ -60,20 +64,31 @@ class Library:
     def files(self) -> tuple[RuleFile[Cause] | RuleFile[Mechanism] | RuleFile[Sign], ...]:
         return (*self.drivers(), *self.signs.values())
 
-    def knowledge_base(self) -> KnowledgeBase:
-        """The rules alone, in order of their ids."""
-        return KnowledgeBase(
+    @property
+    def sign_families(self) -> dict[str, str]:
+        """The folder of each sign."""
+        return {key: Path(file.relative).parent.name for key, file in self.signs.items()}
+
+    def knowledge_base(self, tempers: Mapping[str, float] | None = None) -> KnowledgeBase:
+        """The rules alone, in order of their ids, tempered by the file's exponents or by `tempers` (family to
+        exponent) instead."""
+        if tempers is None:
+            tempers = {name: one.t for name, one in self.tempers.rule.families.items()} if self.tempers else {}
+        rules = KnowledgeBase(
             causes={key: file.rule for key, file in self.causes.items()},
             mechanisms={key: file.rule for key, file in self.mechanisms.items()},
             signs={key: file.rule for key, file in self.signs.items()},
             digest=self.digest(),
             overrides=self.overrides,
         )
+        return tempered(rules, self.sign_families, tempers)
 
     def digest(self) -> str:
         """sha256 over path and bytes of every rule file in effect, in order of the paths."""
         total = hashlib.sha256()
-        for path, raw in sorted((file.relative, file.source.raw) for file in self.files()):
+        used = [(file.relative, file.source.raw) for file in self.files()]
+        used += [(self.tempers.relative, self.tempers.source.raw)] if self.tempers else []
+        for path, raw in sorted(used):
             # lengths first: no two sets of files can give the same stream
             total.update(f"{len(path)} {len(raw)} {path}".encode())
             total.update(raw)
@@ -96,6 +111,7 @@ def read_library(*overlays: Path, shipped: Path = SHIPPED) -> Library:
         dict(sorted(reader.causes.items())),
         dict(sorted(reader.mechanisms.items())),
         dict(sorted(reader.signs.items())),
+        reader.tempers.get(TEMPERS),
         tuple(sorted(reader.overrides)),
         tuple(reader.problems),
         frozenset(reader.broken),
@@ -121,6 +137,8 @@ def expected_id(relative: Path) -> str | None:
             return f"{family}.{name}"
         case ("signs", _, name) | ("loops", name) if relative.suffix == ".yaml":
             return name
+        case (name,) if relative.name == f"{TEMPERS}.yaml":
+            return name
     return None
 
 
@@ -129,6 +147,7 @@ class _Reader:
     causes: dict[str, RuleFile[Cause]] = field(default_factory=dict)
     mechanisms: dict[str, RuleFile[Mechanism]] = field(default_factory=dict)
     signs: dict[str, RuleFile[Sign]] = field(default_factory=dict)
+    tempers: dict[str, RuleFile[Tempers]] = field(default_factory=dict)
     overrides: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
@@ -143,7 +162,7 @@ class _Reader:
             if name is None:
                 self.problems.append(
                     f"{message_path}:1:1: no rule file belongs here; expected causes/<family>/<name>.yaml, "
-                    "signs/<family>/<id>.yaml or loops/<id>.yaml"
+                    "signs/<family>/<id>.yaml, loops/<id>.yaml or tempers.yaml"
                 )
             elif name in here:
                 self.problems.append(f"{message_path}:1:1: id {name!r} is already taken by {here[name]}")
@@ -162,6 +181,8 @@ class _Reader:
                 self._add(self.causes, source.validate(Cause), source, path, relative, name)
             case "loops":
                 self._add(self.mechanisms, source.validate(Mechanism), source, path, relative, name)
+            case "tempers.yaml":
+                self._add(self.tempers, source.validate(Tempers), source, path, relative, name)
             case _:
                 self._add(self.signs, source.validate(Sign), source, path, relative, name)
 
@@ -177,7 +198,7 @@ class _Reader:
         rule, problems = validated
         if rule is None:
             self._reject(name, problems)
-        elif rule.id != name:
+        elif not isinstance(rule, Tempers) and rule.id != name:
             self._reject(name, (source.problem(("id",), f"the file's path stands for id {name!r} (got {rule.id!r})"),))
         else:
             if self.in_overlay:

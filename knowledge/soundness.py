@@ -42,6 +42,11 @@ def soundness_problems(library: Library) -> tuple[str, ...]:
         if sign.rule.id in library.mechanisms:
             taken_by = library.mechanisms[sign.rule.id].relative
             found.append(sign.problem(("id",), f"{sign.rule.id!r} is already the id of {taken_by}"))
+    if library.tempers:
+        families = {family: family for family in library.sign_families.values()}
+        for family in library.tempers.rule.families:
+            if family not in families:
+                found.extend(_unknown(library, library.tempers, ("families", family), "sign family", family, families))
     found.extend(
         _cycles(library.mechanisms, {key: file.rule.drives for key, file in library.mechanisms.items()}, "drives")
     )

@@ -31,7 +31,7 @@ def stormy(*, reaches_job: bool, slow: bool) -> Case:
 
 def test_a_storm_on_an_idle_host_is_told_and_not_blamed() -> None:
     case = stormy(reaches_job=False, slow=True)
-    assert case.observed.job == JOB
+    assert case.evidence.observed.job == JOB
     assert not case.compiled.hypotheses[STORM].touches_job
     (verdict,) = (v for v in case.judgement.listed if v.id == STORM)
     assert verdict.share == 0

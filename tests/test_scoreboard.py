@@ -34,7 +34,7 @@ from causeline.engine.scoreboard import (
     read_truth,
 )
 from causeline.engine.scoreboard import score as score_of
-from causeline.engine.scoreboard_totals import calibration_bins, total, wilson
+from causeline.engine.scoreboard_totals import SMALLEST_BIN, brier, calibration_bins, total, wilson
 
 DOMAINS = {"path.ecmp_redistribution": "network", "host.gpu_throttle": "host", "phy.optic_degraded": "network"}
 ECMP = TrueCause(
@@ -206,10 +206,19 @@ def test_wilson_interval_is_the_published_one() -> None:
 
 @given(st.lists(st.tuples(st.floats(0.05, 1), st.booleans()), max_size=60))
 def test_calibration_bins_hold_every_class_once_in_equal_parts(classes: list[tuple[float, bool]]) -> None:
-    bins = calibration_bins([Calibrated(probability=p, is_true=t) for p, t in classes])
+    bins = calibration_bins([Calibrated(cause="phy.optic_degraded", probability=p, is_true=t) for p, t in classes])
     assert sum(one.count for one in bins) == len(classes)
     assert max((one.count for one in bins), default=0) - min((one.count for one in bins), default=0) <= 1
     assert [one.claimed for one in bins] == sorted(one.claimed for one in bins)
+    assert len(bins) <= 1 or min(one.count for one in bins) >= SMALLEST_BIN
+
+
+def test_brier_score_of_oracle_coin_and_liar() -> None:
+    def claims(probability: float) -> list[Calibrated]:
+        return [Calibrated(cause="phy.optic_degraded", probability=probability, is_true=True)] * 4
+
+    assert [brier(claims(p)) for p in (1.0, 0.5, 0.0)] == [0.0, 0.25, 1.0]
+    assert brier([]) is None
 
 
 def test_totals_count_harmful_and_harmless_bundles_apart() -> None:
@@ -225,6 +234,9 @@ def test_totals_count_harmful_and_harmless_bundles_apart() -> None:
     assert (totals.acquitted.hits, totals.acquitted.of) == (1, 3)
     assert (totals.harmless_reported.hits, totals.harmless_reported.of) == (1, 1)
     assert [one.cause for one in totals.classes] == ["path.ecmp_redistribution", "phy.optic_degraded"]
+    assert sum(one.count for one in totals.families) == sum(len(one.calibration) for one in scores)
+    path = next(one for one in totals.families if one.family == "path")
+    assert 0.5 <= path.true < path.claimed  # right in all but the bundle whose truth is another cause
     assert totals.domains["none"] == {quiet().domain.verdict: 1}
 
 

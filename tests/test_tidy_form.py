@@ -156,10 +156,10 @@ def test_bundle_of_the_form_is_investigated(bundle: Path) -> None:
     reading = adapters.read(bundle)
     assert [issue for issue in reading.issues if issue.level != "note"] == []
     case = examine(reading, knowledge.load())
-    assert case.observed.topology.leaves == ("leaf-1", "leaf-2")
-    (symptom,) = case.symptoms
+    assert case.evidence.observed.topology.leaves == ("leaf-1", "leaf-2")
+    (symptom,) = case.evidence.symptoms
     assert symptom.job == "train" and abs(symptom.onset - (START.timestamp() + 600)) < 20
-    bad = [finding for finding in case.findings if finding.sign == "crc_rx" and finding.state == "present"]
+    bad = [finding for finding in case.evidence.findings if finding.sign == "crc_rx" and finding.state == "present"]
     assert [str(finding.scope) for finding in bad] == ["link:leaf-1/Ethernet3/spine-1/Ethernet1"]
     shown = [fact.excerpt for finding in case.investigation.findings for fact in finding.facts]
     assert any("leaf-1,Ethernet3,,rx_fcs_errors" in excerpt for excerpt in shown)
@@ -167,5 +167,7 @@ def test_bundle_of_the_form_is_investigated(bundle: Path) -> None:
 
 def test_planned_link_that_is_not_there_is_seen_as_missing(bundle: Path) -> None:
     case = examine(adapters.read(bundle), knowledge.load())
-    missing = [finding for finding in case.findings if finding.sign == "link_absent" and finding.state == "present"]
+    missing = [
+        finding for finding in case.evidence.findings if finding.sign == "link_absent" and finding.state == "present"
+    ]
     assert [str(finding.scope) for finding in missing] == ["link:leaf-2/Ethernet4/spine-2/Ethernet2"]

@@ -17,7 +17,9 @@ def test_an_unread_sign_has_the_links_it_has_once_it_is_read() -> None:
         for node in case.compiled.network.nodes
         if node.kind is NodeKind.SIGN and not node.inhibitors and node.id != case.compiled.network.symptom
     }
-    wanted = {(finding.sign, finding.scope) for finding in case.findings if f"{finding.sign}@{finding.scope}" in read}
+    wanted = {
+        (finding.sign, finding.scope) for finding in case.evidence.findings if f"{finding.sign}@{finding.scope}" in read
+    }
     unread = unread_signs(case.compiled, shipped(), case.places, wanted)
     assert {one.node.id for one in unread.values()} == set(read)
     for one in unread.values():
