@@ -6,11 +6,11 @@ Beside `cli.py` the only module of the engine that imports the other packages.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -23,6 +23,9 @@ from .errors import UsageError
 if TYPE_CHECKING:
     from .drill import Scores
     from .rules import KnowledgeBase
+
+Work = Callable[[], "list[Scores]"]
+"""Scores a bundle, or a drawn incident and what is left of it when telemetry is taken away."""
 
 
 @dataclass(frozen=True)
@@ -103,26 +106,28 @@ def drill(
     from datetime import UTC, datetime
     from importlib.metadata import version
 
-    from ..adapters import read
     from .drill import bundles_with_truth, scoreboard
-    from .drill import drill as drill_corpus
+    from .scoreboard import TRUTH, read_truth
     from .scoreboard_text import as_text
 
     if bool(corpora) == (seed is not None):
         raise UsageError("Name either a --corpus or a --seed.", "For example: causeline drill --seed 1 --count 20")
-    gc.disable()  # as in `investigate`; the drill collects once a bundle
     knowledge = _loaded(overlays)
     stamp = version("causeline"), datetime.now(UTC).date().isoformat()
     with progress_on_stderr() as progress:
         if seed is None:
-            names = ", ".join(corpus.resolve().name for corpus in corpora)
-            found = drill_corpus(bundles_with_truth(corpora), read, knowledge, names, *stamp, progress)
+            bundles = bundles_with_truth(corpora)
+            for bundle in bundles:
+                read_truth(bundle / TRUTH)  # a wrong one is told before hours of work, not after
+            work = {bundle.name: partial(score_folder, bundle, overlays) for bundle in bundles}
+            what = ", ".join(corpus.resolve().name for corpus in corpora)
         else:
             known = causes or _injectable(knowledge)
             draws = Draws(seed, count, fabric, known, healthy, pairs, removed, keep, overlays)
-            scores = [one for some in _scored(draws, jobs, progress) for one in some]
+            work = {f"drill {one}": partial(score_seed, draws, one) for one in range(seed, seed + count)}
             what = f"{count} drawn incidents, seeds {seed} to {seed + count - 1}" + (f" on {fabric}" if fabric else "")
-            found = scoreboard(scores, knowledge.digest, what, *stamp)
+        scores = [one for some in _done(work, jobs, progress) for one in some]
+    found = scoreboard(scores, knowledge.digest, what, *stamp)
     is_json = (form or chosen_form(None, output)) == "json"
     write_text(found.to_json() if is_json else as_text(found), output)
 
@@ -134,18 +139,18 @@ def _injectable(knowledge: KnowledgeBase) -> tuple[str, ...]:
     return tuple(sorted(set(knowledge.causes) & set(DRAWERS)))
 
 
-def _scored(draws: Draws, jobs: int, progress: Progress) -> Iterator[list[Scores]]:
-    """The scores of every seed, in order, whatever the number of processes."""
-    seeds = range(draws.first, draws.first + draws.count)
-    if jobs == 1:
-        for number, seed in enumerate(seeds, start=1):
-            progress(f"drill {seed} ({number} of {draws.count})")
-            yield score_seed(draws, seed)
-        return
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        for number, found in enumerate(pool.map(score_seed, [draws] * draws.count, seeds), start=1):
-            progress(f"drill {seeds[number - 1]} ({number} of {draws.count})")
+def _done(work: Mapping[str, Work], jobs: int, progress: Progress) -> Iterator[list[Scores]]:
+    """What each piece of work gives, in their order whatever the number of processes."""
+    with ProcessPoolExecutor(max_workers=jobs) if jobs > 1 else nullcontext() as pool:
+        done = pool.map(_call, work.values()) if pool else map(_call, work.values())
+        for number, (name, found) in enumerate(zip(work, done, strict=True), start=1):
+            progress(f"{name} ({number} of {len(work)})")
             yield found
+
+
+def _call(work: Work) -> list[Scores]:
+    gc.disable()  # as in `investigate`; scoring collects once a bundle
+    return work()
 
 
 @cache
@@ -164,7 +169,6 @@ def score_seed(draws: Draws, seed: int) -> list[Scores]:
     from .drill import score_bundle
     from .scoreboard import TRUTH, read_truth
 
-    gc.disable()
     try:
         played = play(draw(seed, draws.causes, draws.fabric, draws.faults(seed)))
     except ValueError as error:
@@ -178,3 +182,12 @@ def score_seed(draws: Draws, seed: int) -> list[Scores]:
             truth = read_truth(root / name / TRUTH)
             found.append(score_bundle(root / name, truth, read, _loaded(draws.overlays), share))
     return found
+
+
+def score_folder(bundle: Path, overlays: tuple[Path, ...]) -> list[Scores]:
+    """Scores one bundle with a truth beside it."""
+    from ..adapters import read
+    from .drill import score_bundle
+    from .scoreboard import TRUTH, read_truth
+
+    return [score_bundle(bundle, read_truth(bundle / TRUTH), read, _loaded(overlays))]

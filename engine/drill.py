@@ -1,4 +1,4 @@
-"""Scores the engine on a folder of bundles with their truth: one after the other, and a crash costs its bundle only."""
+"""Scores the engine on bundles with their truth; a crash costs its bundle only."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from .baselines import BaselineScore, baseline
 from .errors import CauselineError, UsageError
 from .facts import Reading
-from .investigate import Progress, investigate
+from .investigate import investigate
 from .results import Result
 from .rules import KnowledgeBase
-from .scoreboard import TRUTH, Score, Truth, crashed, read_truth, score
+from .scoreboard import TRUTH, Score, Truth, crashed, score
 from .scoreboard_totals import RemovalRates, Totals, by_removal, total
 
 _LOG = logging.getLogger(__name__)
@@ -57,24 +57,6 @@ def bundles_with_truth(corpora: tuple[Path, ...]) -> tuple[Path, ...]:
             f"Name a folder whose folders are bundles that hold a {TRUTH}.",
         )
     return tuple(found)
-
-
-def drill(
-    bundles: tuple[Path, ...],
-    read: Callable[[Path], Reading],
-    knowledge: KnowledgeBase,
-    corpus: str,
-    engine: str,
-    date: str,
-    progress: Progress,
-) -> Drill:
-    """Investigates every bundle and scores it. Raises UnreadableInput when a truth is not one."""
-    truths = [read_truth(bundle / TRUTH) for bundle in bundles]  # a wrong one is told before hours of work, not after
-    found = []
-    for number, (bundle, truth) in enumerate(zip(bundles, truths, strict=True), start=1):
-        progress(f"{bundle.name} ({number} of {len(bundles)})")
-        found.append(score_bundle(bundle, truth, read, knowledge))
-    return scoreboard(found, knowledge.digest, corpus, engine, date)
 
 
 Scores = tuple[Score, BaselineScore]

@@ -219,14 +219,14 @@ def score(
         expected_not_assessable=_statuses(investigation, truth.not_assessable, "not_assessable"),
         true_domains=_true_domains(truth, domains),
         domain=investigation.domain.verdict,
-        calibration=_calibrated(ranked, truth),
+        calibration=calibrated(ranked, truth),
         answers=tuple(f"{one.words} ({one.rows[0].status}, {one.probability:.2g})" for one in ranked[:3]),
         miss=_miss(investigation, truth, domains) if is_miss else "",
         runtime_s=runtime_s,
     )
 
 
-def _calibrated(ranked: tuple[Answer, ...], truth: Truth) -> tuple[Calibrated, ...]:
+def calibrated(ranked: tuple[Answer, ...], truth: Truth) -> tuple[Calibrated, ...]:
     """The credible answers and whether each is true. A cause that is true at any place is one truth, not one at each
     place: only its leading answer counts, of the others nobody knows."""
     found: list[Calibrated] = []

@@ -174,9 +174,9 @@ def total(scores: Sequence[Score], baselines: Sequence[BaselineScore]) -> Totals
         expected_ruled_out=_pairs(score.expected_ruled_out for score in scores),
         expected_not_assessable=_pairs(score.expected_not_assessable for score in scores),
         calibration=bins,
-        calibration_error=_calibration_error(bins),
+        calibration_error=calibration_error(bins),
         brier=brier(claims),
-        families=_families(claims),
+        families=family_calibration(claims),
         domains={name: dict(sorted(row.items())) for name, row in sorted(confusion.items())},
         classes=tuple(_class_rates(name, with_cause) for name in classes),
         three_sigma_place=_rate(named, lambda one: bool(one.three_sigma_place)),
@@ -260,7 +260,8 @@ def brier(claims: Sequence[Calibrated]) -> float | None:
     return round(sum((one.probability - one.is_true) ** 2 for one in claims) / len(claims), 4) if claims else None
 
 
-def _families(claims: Sequence[Calibrated]) -> tuple[FamilyCalibration, ...]:
+def family_calibration(claims: Sequence[Calibrated]) -> tuple[FamilyCalibration, ...]:
+    """The calibration of each family that leads an answer, by name."""
     by_family: dict[str, list[Calibrated]] = {}
     for one in claims:
         by_family.setdefault(one.cause.partition(".")[0], []).append(one)
@@ -271,13 +272,13 @@ def _families(claims: Sequence[Calibrated]) -> tuple[FamilyCalibration, ...]:
             claimed=round(sum(one.probability for one in mine) / len(mine), 4),
             true=round(sum(one.is_true for one in mine) / len(mine), 4),
             brier=brier(mine) or 0.0,
-            error=_calibration_error(calibration_bins(mine)) or 0.0,
+            error=calibration_error(calibration_bins(mine)) or 0.0,
         )
         for family, mine in sorted(by_family.items())
     )
 
 
-def _calibration_error(bins: Sequence[CalibrationBin]) -> float | None:
+def calibration_error(bins: Sequence[CalibrationBin]) -> float | None:
     """Mean distance of claim and truth, weighted by the bins' size; None without any tie class."""
     whole = sum(one.count for one in bins)
     return round(sum(one.count * abs(one.claimed - one.true) for one in bins) / whole, 4) if whole else None

@@ -18,7 +18,6 @@ from investigation_variants import inc_4127, quiet
 from causeline import adapters, knowledge
 from causeline.engine.baselines import BaselineScore, baseline, best_graded_causes
 from causeline.engine.cli import main
-from causeline.engine.drill import bundles_with_truth, drill
 from causeline.engine.errors import UnreadableInput, UsageError
 from causeline.engine.facts import Provenance, Series
 from causeline.engine.results import Hypothesis, Investigation, Place, TieClass
@@ -330,12 +329,9 @@ def test_a_wrong_truth_is_told_before_any_bundle_is_read(tmp_path: Path) -> None
     for name, text in (("a", "{}"), ("b", "[]")):
         (tmp_path / name).mkdir()
         (tmp_path / name / TRUTH).write_text(text)
-    started: list[str] = []
-    with pytest.raises(UnreadableInput, match=r"b/truth\.json"):
-        drill(
-            bundles_with_truth((tmp_path,)), adapters.read, knowledge.load(), "two", "1", "2026-12-01", started.append
-        )
-    assert started == []
+    result = CliRunner().invoke(main, ["drill", "--corpus", str(tmp_path)])
+    assert result.exit_code == UnreadableInput.exit_code
+    assert "b/truth.json" in result.stderr and "(1 of 2)" not in result.stderr
 
 
 def test_corpus_without_a_truth_is_a_usage_error(tmp_path: Path) -> None:
