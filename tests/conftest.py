@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bundle_edits import write_small_bundle
+from bundle_members import all_members, write_folder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,3 +43,9 @@ def small_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_copy(small_bundle: Path, tmp_path: Path) -> Path:
     """A copy of the small incident to damage."""
     return shutil.copytree(small_bundle, tmp_path / "small")
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """The folder of `bundle_members`, to read or to damage."""
+    return write_folder(tmp_path / "inc-1", all_members())
