@@ -139,6 +139,21 @@ def test_a_member_that_left_leaves_its_load_to_the_others() -> None:
     assert found[GROUP].observed == pytest.approx(2.0)
 
 
+def test_a_small_rise_of_the_busiest_member_leaves_the_skew_open() -> None:
+    assert states(asked("skew_step", loads((100, 96), (100, 104)))) == {GROUP: "absent"}
+    assert asked("skew_step", loads((100, 84), (100, 116))) == {}
+    assert states(asked("skew_step", loads((100, 70), (100, 130)))) == {GROUP: "present"}
+
+
+def test_members_say_nothing_where_the_way_back_overloads() -> None:
+    links = [cable(f"leaf-1:Ethernet{n}", f"spine-{n}:Ethernet1", role="leaf-spine") for n in (3, 4)]
+    rates = ((50, 130), (50, 130), (50, 130), (250, 0))
+    ports = [counter(f"leaf-1:Ethernet{n}", "tx_bytes", *rate) for n, rate in enumerate(rates, start=1)]
+    facts = [*plan(), *links, gauge("leaf-1:Ethernet4", "oper_up", 1, 0), *ports]
+    assert states(asked("skew_step", facts))[GROUP] == "absent"
+    assert GROUP not in asked("skew_step", [*facts, gauge("spine-1:Ethernet1:3", "queue_peak_bytes", 0, 9e6)])
+
+
 def test_members_nobody_counted_leave_the_load_unknown() -> None:
     assert asked("skew_step", loads((100, 20), (100, 180))[:-1]) == {}
     assert asked("skew_step", loads((0, 0), (0, 0))) == {}
