@@ -425,6 +425,22 @@ def test_anomalies_on_one_version_only_name_it() -> None:
     assert states(asked("fw_cohort", cluster({1, 2, 3, 4, 5, 6}), job=None)) == {NEW: "present", OLD: "absent"}
 
 
+def test_victims_elsewhere_do_not_hide_a_version() -> None:
+    """What the version does wrong and what that does to others show in different counters."""
+    facts = cluster({1, 2, 3, 4, 5, 6})
+    victims = [counter(f"h-{n}:mlx5_0", "pfc_tx_pause_us", 0, 900) for n in (7, 8, 9, 10)]
+    assert states(asked("fw_cohort", [*facts, *victims], job=None))[NEW] == "present"
+
+
+def test_a_version_that_is_affected_more_often_is_neither_named_nor_cleared() -> None:
+    assert states(asked("fw_cohort", cluster({1, 2, 3, 4, 7, 8}), job=None)) == {OLD: "absent"}
+
+
+def test_a_version_of_which_some_nics_deviate_is_neither_named_nor_cleared() -> None:
+    assert NEW not in asked("peer_deviation", cluster({1, 2}), job=None)
+    assert states(asked("peer_deviation", cluster({1, 2, 3, 4}), job=None))[NEW] == "present"
+
+
 def test_anomalies_on_both_versions_name_none() -> None:
     assert states(asked("fw_cohort", cluster({1, 2, 3, 7, 8, 9}), job=None)) == {NEW: "absent", OLD: "absent"}
 
