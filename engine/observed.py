@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from .facts import Event, EventKind, Provenance
+from .hot_members import HotMembers
 from .membership import Membership
 from .pause_graph import PauseGraph
 from .rank_timing import RankTiming
+from .scope import Scope
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
 from .symptom import UNEXPLAINED
 from .telemetry import Telemetry
@@ -124,6 +126,11 @@ class Observed:
     def membership(self) -> Membership:
         """The ECMP groups, their members before and after, and what changed them."""
         return Membership(self.topology, self.signals, self.telemetry.line, self.split)
+
+    @cached_property
+    def hot_members(self) -> Mapping[Scope, tuple[End, ...]]:
+        """The overloaded egresses of each ECMP group, the hottest first."""
+        return HotMembers(self.topology, self.signals, self.lossless_classes, self.membership.groups).found()
 
     @cached_property
     def rank_timing(self) -> RankTiming | None:

@@ -114,7 +114,7 @@ class Places:
             case Relation.DEEPEST_QUEUE:
                 yield from self._deepest_queue(scope)
             case Relation.HOT_MEMBER_QUEUE | Relation.HOT_MEMBER_PORT | Relation.HOT_MEMBER_LINK:
-                yield from self._hot_member(scope, relation)
+                yield from self._hot_members(scope, relation)
             case Relation.GROUPS_OVER_LINK:
                 yield from self._groups_over(scope)
             case Relation.LEAF_PORT | Relation.LEAF_QUEUE:
@@ -181,46 +181,21 @@ class Places:
         return found
 
     def hot_member(self, group: Scope) -> End | None:
-        """The installed member with the deepest lossless queue after the onset, by load where no queue was read; None
-        when neither was.
+        """The overloaded egress of a group, the hottest of several (`HotMembers`); None when none was read.
 
         One hypothesis a group stands for "the change overloads its hottest member": members that stay calm are no
-        places of it. Where members left, what comes back over the links that remain is spread anew as well: the far
-        ends' egresses count as members then.
+        places of it.
         """
-        return self._hot_members.get(group)
+        return next(iter(self._observed.hot_members.get(group, ())), None)
 
-    @cached_property
-    def _hot_members(self) -> dict[Scope, End]:
-        found = {}
-        for scope, group in self._groups.items():
-            ends = [(group.device, port) for port in group.after]
-            if set(group.before) - set(group.after):
-                far = [self._topology.peer(*end) for end in ends]
-                ends += [end for end in far if end is not None and self._topology.is_switch(end[0])]
-            heat = {end: heat for end in ends if (heat := self._heat(end)) is not None}
-            if heat:
-                found[scope] = max(heat, key=lambda end: heat[end])
-        return found
-
-    def _heat(self, end: End) -> tuple[float, float] | None:
-        """(depth of the deepest lossless queue in bytes, load in bytes per second) of a port after the onset; None
-        where neither was read."""
-        queues = (self._observed.signals("queue_peak_bytes").get((*end, c)) for c in self._observed.lossless_classes)
-        depth = max(((queue["after_p95"] or 0.0) for queue in queues if queue is not None), default=0.0)
-        load = self._observed.signals("tx_bytes").get((*end, ""))
-        return None if load is None and not depth else (depth, 0.0 if load is None else load["after_mean"] or 0.0)
-
-    def _hot_member(self, group: Scope, relation: Relation) -> Iterator[Scope]:
-        end = self.hot_member(group)
-        if end is None:
-            return
-        if relation is Relation.HOT_MEMBER_PORT:
-            yield Scope.of(ScopeKind.PORT, *end)
-        elif relation is Relation.HOT_MEMBER_QUEUE:
-            yield from self._queues(*end)
-        elif link := self._topology.link(*end):
-            yield link
+    def _hot_members(self, group: Scope, relation: Relation) -> Iterator[Scope]:
+        for end in self._observed.hot_members.get(group, ()):
+            if relation is Relation.HOT_MEMBER_PORT:
+                yield Scope.of(ScopeKind.PORT, *end)
+            elif relation is Relation.HOT_MEMBER_QUEUE:
+                yield from self._queues(*end)
+            elif link := self._topology.link(*end):
+                yield link
 
     def ports(self, scope: Scope) -> tuple[End, ...]:
         """Ports (and NICs) that make up a place."""
@@ -320,8 +295,8 @@ class Places:
         member it is; a link (what is wrong with it is wrong in both directions); every other place is a block of its
         own."""
         if scope.kind is ScopeKind.ECMP:
-            ports = self.related(scope, Relation.HOT_MEMBER_PORT)
-            return str(ports[0] if ports else scope)
+            hottest = self.hot_member(scope)
+            return str(scope if hottest is None else Scope.of(ScopeKind.PORT, *hottest))
         if scope.kind is ScopeKind.NIC:
             ports = self.related(scope, Relation.LEAF_PORT)
             return str(ports[0] if ports else scope)
@@ -334,8 +309,7 @@ class Places:
         member, a NIC also its leaf port."""
         match scope.kind:
             case ScopeKind.ECMP:
-                member = self.hot_member(scope)
-                overloaded = () if member is None else self.related(scope, Relation.HOT_MEMBER_QUEUE)
+                overloaded = self.related(scope, Relation.HOT_MEMBER_QUEUE)
                 return (Place(device=scope.device), *(_queue_place(queue) for queue in overloaded))
             case ScopeKind.QUEUE:
                 return (_queue_place(scope),)

@@ -131,10 +131,11 @@ def chain(
 
 
 def _queues(places: Places, scope: Scope) -> tuple[Scope, ...]:
-    for relation in (Relation.HOT_MEMBER_QUEUE, Relation.LEAF_QUEUE):
-        fits = scope.kind is (ScopeKind.ECMP if relation is Relation.HOT_MEMBER_QUEUE else ScopeKind.NIC)
-        if fits and (found := places.related(scope, relation)):
-            return found
+    if scope.kind is ScopeKind.ECMP:
+        hottest = places.hot_member(scope)
+        return tuple(sorted(places.related(scope, Relation.HOT_MEMBER_QUEUE), key=lambda q: q.parts[:2] != hottest))
+    if scope.kind is ScopeKind.NIC:
+        return places.related(scope, Relation.LEAF_QUEUE)
     return (scope,) if scope.kind is ScopeKind.QUEUE else ()
 
 

@@ -25,16 +25,6 @@ TRUTHS = {bundle: json.loads((bundle / "truth.json").read_text()) for bundle in 
 HARMFUL = [bundle for bundle in INCIDENTS if TRUTHS[bundle]["causes"]]
 HARMLESS = [bundle for bundle in BUNDLES if not TRUTHS[bundle]["causes"]]
 
-NOT_TOLD = {"inc-4129": "links that go down while drivers load again are weighed one by one, as 80 link flaps"}
-"""Incidents whose cause the engine does not tell yet, and why."""
-
-TOLD = [
-    pytest.param(bundle, id=bundle.name, marks=[pytest.mark.xfail(strict=True, reason=NOT_TOLD[bundle.name])])
-    if bundle.name in NOT_TOLD
-    else pytest.param(bundle, id=bundle.name)
-    for bundle in HARMFUL
-]
-
 
 def places_of(told: Mapping[str, Any]) -> set[tuple[str, str | None]]:
     return {(place["device"], place["port"]) for place in told["places"]}
@@ -49,7 +39,7 @@ def at(investigation: Investigation, cause: str, device: str, port: str | None =
 
 
 # -- every bundle against its truth ----------------------------------------------------------------------------------
-@pytest.mark.parametrize("bundle", TOLD)
+@pytest.mark.parametrize("bundle", HARMFUL, ids=lambda path: path.name)
 def test_root_cause_is_the_true_one_at_its_place(bundle: Path) -> None:
     investigation, (truth,) = whole(bundle).investigation, TRUTHS[bundle]["causes"]
     by_id = {one.id: one for one in investigation.hypotheses}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fabrics import END, ONSET, START, counter, observe, origin, plan, series, shipped
 
@@ -13,11 +15,11 @@ LINK = "link:leaf-1/Ethernet1/spine-1/Ethernet1"
 ENDS = ("leaf-1:Ethernet1", "spine-1:Ethernet1")
 
 
-def asked(*facts: Fact) -> SignFinding | None:
+def asked(*facts: Fact, link: str = LINK) -> SignFinding | None:
     rule = shipped().signs["link_flap"].pattern
     assert rule is not None
     found = PATTERNS[rule.pattern](observe([*plan(), *facts]), "link_flap", {})
-    return next((finding for finding in found if str(finding.scope) == LINK), None)
+    return next((finding for finding in found if str(finding.scope) == link), None)
 
 
 def oper_up(place: str, down_from: float, down_to: float, every: float = 10.0) -> Series:
@@ -80,3 +82,39 @@ def test_a_loss_before_the_onset_is_not_this_flap() -> None:
 
 def test_a_link_still_down_is_unknown() -> None:
     assert asked(oper_up(ENDS[0], ONSET + 60, END + 60), logged_down()) is None
+
+
+NIC_ENDS = ("host-1:mlx5_0", "leaf-1:Ethernet11")
+
+
+def loaded(at: float = ONSET + 25, port: str = "mlx5_0") -> Event:
+    return Event(EventKind.FIRMWARE_LOAD, "host-1", port, at, "firmware version: 28.43", origin("journal.log"))
+
+
+def carrier(losses: int, at: float = ONSET + 30) -> Series:
+    times = [START + 10.0 * n for n in range(121)]
+    return series(NIC_ENDS[1], "link_down_events", [(t, float(losses) if t > at else 0.0) for t in times])
+
+
+def asked_of_nic(*facts: Fact) -> str | None:
+    found = asked(*facts, link="link:host-1/mlx5_0/leaf-1/Ethernet11")
+    return None if found is None else found.state
+
+
+@pytest.mark.parametrize(
+    "telling",
+    [carrier(2), oper_up(NIC_ENDS[1], ONSET + 30, ONSET + 50), replace(logged_down(), port="Ethernet11")],
+    ids=["counter", "state", "log"],
+)
+@pytest.mark.parametrize("port", ["mlx5_0", ""], ids=["of the NIC", "of the host"])
+def test_a_link_that_is_down_while_its_nic_loads_firmware_does_not_flap(telling: Fact, port: str) -> None:
+    calm = counter(NIC_ENDS[0], "link_down_events", 0, 0)
+    assert asked_of_nic(calm, telling) == "present"
+    assert asked_of_nic(calm, telling, loaded(port=port)) in (None, "absent")
+    assert asked_of_nic(calm, telling, loaded(port="mlx5_1")) == "present"
+    assert asked_of_nic(calm, telling, loaded(at=ONSET + 400)) == "present"
+
+
+def test_a_firmware_load_explains_few_losses_only() -> None:
+    assert asked_of_nic(carrier(3), loaded()) is None
+    assert asked_of_nic(carrier(8), loaded()) == "present"

@@ -139,6 +139,21 @@ def test_a_member_that_left_leaves_its_load_to_the_others() -> None:
     assert found[GROUP].observed == pytest.approx(2.0)
 
 
+def test_a_small_rise_of_the_busiest_member_leaves_the_skew_open() -> None:
+    assert states(asked("skew_step", loads((100, 96), (100, 104)))) == {GROUP: "absent"}
+    assert asked("skew_step", loads((100, 84), (100, 116))) == {}
+    assert states(asked("skew_step", loads((100, 70), (100, 130)))) == {GROUP: "present"}
+
+
+def test_members_say_nothing_where_the_way_back_overloads() -> None:
+    links = [cable(f"leaf-1:Ethernet{n}", f"spine-{n}:Ethernet1", role="leaf-spine") for n in (3, 4)]
+    rates = ((50, 130), (50, 130), (50, 130), (250, 0))
+    ports = [counter(f"leaf-1:Ethernet{n}", "tx_bytes", *rate) for n, rate in enumerate(rates, start=1)]
+    facts = [*plan(), *links, gauge("leaf-1:Ethernet4", "oper_up", 1, 0), *ports]
+    assert states(asked("skew_step", facts))[GROUP] == "absent"
+    assert GROUP not in asked("skew_step", [*facts, gauge("spine-1:Ethernet1:3", "queue_peak_bytes", 0, 9e6)])
+
+
 def test_members_nobody_counted_leave_the_load_unknown() -> None:
     assert asked("skew_step", loads((100, 20), (100, 180))[:-1]) == {}
     assert asked("skew_step", loads((0, 0), (0, 0))) == {}
@@ -408,6 +423,22 @@ NEW, OLD = "cohort:mlx5_core 28.39", "cohort:mlx5_core 28.36"
 
 def test_anomalies_on_one_version_only_name_it() -> None:
     assert states(asked("fw_cohort", cluster({1, 2, 3, 4, 5, 6}), job=None)) == {NEW: "present", OLD: "absent"}
+
+
+def test_victims_elsewhere_do_not_hide_a_version() -> None:
+    """What the version does wrong and what that does to others show in different counters."""
+    facts = cluster({1, 2, 3, 4, 5, 6})
+    victims = [counter(f"h-{n}:mlx5_0", "pfc_tx_pause_us", 0, 900) for n in (7, 8, 9, 10)]
+    assert states(asked("fw_cohort", [*facts, *victims], job=None))[NEW] == "present"
+
+
+def test_a_version_that_is_affected_more_often_is_neither_named_nor_cleared() -> None:
+    assert states(asked("fw_cohort", cluster({1, 2, 3, 4, 7, 8}), job=None)) == {OLD: "absent"}
+
+
+def test_a_version_of_which_some_nics_deviate_is_neither_named_nor_cleared() -> None:
+    assert NEW not in asked("peer_deviation", cluster({1, 2}), job=None)
+    assert states(asked("peer_deviation", cluster({1, 2, 3, 4}), job=None))[NEW] == "present"
 
 
 def test_anomalies_on_both_versions_name_none() -> None:

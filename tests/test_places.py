@@ -154,6 +154,34 @@ def test_where_members_left_the_way_back_may_overload_instead() -> None:
     assert related(GROUP, Relation.HOT_MEMBER_QUEUE, found) == ["queue:spine-1/Ethernet1/3"]
 
 
+def test_where_members_left_what_lies_behind_the_others_may_overload_too() -> None:
+    lost = [gauge("leaf-1:Ethernet2", "oper_up", 1, 0), counter("leaf-1:Ethernet1", "tx_bytes", 1, 5)]
+    behind = gauge("spine-1:Ethernet2:3", "queue_peak_bytes", 1e6, 9e6)
+    found = Places(observe([*plan(), *lost, behind]))
+    assert found.hot_member(GROUP) == ("spine-1", "Ethernet2")
+    assert found.block(GROUP) == "port:spine-1/Ethernet2"
+    assert Place(device="spine-1", port="Ethernet2", queue=3) in found.named(GROUP)
+    both = Places(observe([*plan(), *lost, behind, gauge("spine-1:Ethernet1:3", "queue_peak_bytes", 0, 8e6)]))
+    assert related(GROUP, Relation.HOT_MEMBER_QUEUE, both) == ["queue:spine-1/Ethernet1/3", "queue:spine-1/Ethernet2/3"]
+
+
+@pytest.mark.parametrize("before", [5e6, 9e6], ids=["half as deep before", "as deep before"])
+def test_a_queue_behind_a_member_that_did_not_deepen_is_no_place_of_it(before: float) -> None:
+    lost = [gauge("leaf-1:Ethernet2", "oper_up", 1, 0), counter("leaf-1:Ethernet1", "tx_bytes", 1, 5)]
+    deep = Places(observe([*plan(), *lost, gauge("spine-1:Ethernet2:3", "queue_peak_bytes", before, 9e6)]))
+    assert deep.hot_member(GROUP) == ("leaf-1", "Ethernet1")
+
+
+def test_a_queue_behind_many_groups_is_a_place_of_the_one_that_sends_most_more() -> None:
+    lost = [gauge(f"leaf-{n}:Ethernet2", "oper_up", 1, 0) for n in (1, 2)]
+    more = [counter(f"leaf-{n}:Ethernet1", "tx_bytes", 1, 5 * n) for n in (1, 2)]
+    above = [cable(f"spine-1:Ethernet{n}", f"core-{n}:Ethernet1", role="leaf-spine") for n in (8, 9)]
+    behind = gauge("spine-1:Ethernet9:3", "queue_peak_bytes", 1e6, 9e6)
+    found = Places(observe([*plan(), *above, *lost, *more, behind]))
+    assert found.hot_member(Scope.of("ecmp", "leaf-2", "uplinks")) == ("spine-1", "Ethernet9")
+    assert found.hot_member(GROUP) == ("leaf-1", "Ethernet1")
+
+
 # -- blocks and names ---------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ peers?"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import comb
 from statistics import median
 
@@ -20,6 +21,7 @@ ANOMALY_METRICS = (
     "ack_timeouts",
     "nic_rx_discards",
     "adaptive_retransmits",
+    "cnp_ignored",
     "pfc_tx_pause_us",
 )
 """NIC counters whose rise marks a NIC as affected (causal.md, nic.fw_regression)."""
@@ -30,27 +32,70 @@ DEVIATION_METRICS = ("tx_bytes", "rx_bytes", "cnp_sent", *ANOMALY_METRICS)
 def cohort_anomalies(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
     """Are the hosts with NIC anomalies the hosts of this version? Fisher's exact test over hosts, one-sided.
 
-    Unknown where the best attainable p is above the limit: a cohort of one host among few, or no affected host at all,
-    can prove nothing. Hosts whose counters were not read on both sides of the onset are neither affected nor healthy.
+    Asked of each counter by itself, because what a version does wrong and what that does to others show in different
+    ones; the smallest p counts, times the counters tried (Bonferroni). Unknown where the best attainable p is above the
+    limit (a cohort of one host among few, no affected host at all), and where the version is affected more than others
+    but not clearly so: the victims of one place dilute the test. Hosts whose counters were not read on both sides of
+    the onset are neither affected nor healthy.
     """
-    hosts, affected, record = _affected_hosts(observed, limits)
+    tested = [anomaly for metric in ANOMALY_METRICS if (anomaly := _anomaly(observed, metric, limits)).affected]
     for cohort in observed.topology.cohorts:
-        members = [host for host in hosts if host in cohort.hosts]
-        inside = sum(host in affected for host in members)
-        attainable = hypergeometric_tail(len(hosts), len(members), len(affected), min(len(members), len(affected)))
-        if attainable > limits["p_value"]:
+        tables = [(anomaly, _Table.of(anomaly, cohort)) for anomaly in tested]
+        if not tables or len(tables) * min(table.attainable for _, table in tables) > limits["p_value"]:
             continue
-        p_value = hypergeometric_tail(len(hosts), len(members), len(affected), inside)
+        clearest, table = min(tables, key=lambda one: one[1].p)
+        p_value = min(len(tables) * table.p, 1.0)
+        is_present = p_value < limits["p_value"]
+        if not is_present and any(other.leans for _, other in tables):
+            continue
         yield SignFinding(
             sign,
             cohort.scope,
-            "present" if p_value < limits["p_value"] else "absent",
+            "present" if is_present else "absent",
             observed=p_value,
             limit=limits["p_value"],
             unit="p, Fisher's exact test",
-            records=(record,) if record else (),
-            words={"inside": f"{inside} of {len(members)}", "affected": str(len(affected))},
+            records=(clearest.record,) if clearest.record else (),
+            words={"inside": f"{table.inside} of {table.members}", "affected": str(table.affected)},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Anomaly:
+    """One counter: the hosts where it was read, those where it rose, and the record of one."""
+
+    read: frozenset[str]
+    affected: frozenset[str]
+    record: Provenance | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Hosts of one version among those where a counter was read, and how many of them it rose on."""
+
+    read: int
+    members: int
+    affected: int
+    inside: int
+
+    @staticmethod
+    def of(anomaly: _Anomaly, cohort: Cohort) -> _Table:
+        members = anomaly.read.intersection(cohort.hosts)
+        inside = len(members & anomaly.affected)
+        return _Table(len(anomaly.read), len(members), len(anomaly.affected), inside)
+
+    @property
+    def p(self) -> float:
+        return hypergeometric_tail(self.read, self.members, self.affected, self.inside)
+
+    @property
+    def attainable(self) -> float:
+        return hypergeometric_tail(self.read, self.members, self.affected, min(self.members, self.affected))
+
+    @property
+    def leans(self) -> bool:
+        """Whether hosts of the version are affected more often than the others."""
+        return self.inside * self.read > self.affected * self.members
 
 
 def hypergeometric_tail(population: int, members: int, drawn: int, hits: int) -> float:
@@ -63,24 +108,20 @@ def hypergeometric_tail(population: int, members: int, drawn: int, hits: int) ->
     )
 
 
-def _affected_hosts(
-    observed: Observed, limits: Mapping[str, float]
-) -> tuple[frozenset[str], frozenset[str], Provenance | None]:
-    """(hosts that were read, those with anomalies, the record of one)."""
+def _anomaly(observed: Observed, metric: str, limits: Mapping[str, float]) -> _Anomaly:
     read: set[str] = set()
     affected: set[str] = set()
     record: Provenance | None = None
     nics = set(observed.topology.nics)
-    for metric in ANOMALY_METRICS:
-        for (host, nic, _), signal in observed.signals(metric).items():
-            before, after, events = signal["before_mean"], signal["after_mean"], signal["after_delta"]
-            if (host, nic) not in nics or before is None or after is None or events is None:
-                continue
-            read.add(host)
-            if events >= limits["events"] and after > limits["rise"] * before:
-                affected.add(host)
-                record = record or signal.extreme
-    return frozenset(read), frozenset(affected), record
+    for (host, nic, _), signal in observed.signals(metric).items():
+        before, after, events = signal["before_mean"], signal["after_mean"], signal["after_delta"]
+        if (host, nic) not in nics or before is None or after is None or events is None:
+            continue
+        read.add(host)
+        if events >= limits["events"] and after > limits["rise"] * before:
+            affected.add(host)
+            record = record or signal.extreme
+    return _Anomaly(frozenset(read), frozenset(affected), record)
 
 
 def cohort_deviation(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
@@ -88,7 +129,7 @@ def cohort_deviation(observed: Observed, sign: str, limits: Mapping[str, float])
 
     Each NIC's change of rate is compared with the median of its rail peers outside the version, in units of their
     spread. Unknown without peers outside (a version that everybody runs) or without counters on both sides of the
-    onset.
+    onset, and where some NICs deviate but not most: those that carried little may have had no occasion to.
     """
     if observed.split.onset is None:
         return
@@ -97,6 +138,8 @@ def cohort_deviation(observed: Observed, sign: str, limits: Mapping[str, float])
         if not scored:
             continue
         deviating = sum(score > limits["spreads"] for score, _ in scored.values())
+        if limits["few"] * len(scored) < deviating <= len(scored) / 2:
+            continue
         # The reading shown is the NIC in the middle: most NICs must deviate.
         middle = sorted(scored.values(), key=lambda item: item[0])[len(scored) // 2]
         yield SignFinding(

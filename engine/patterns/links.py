@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..facts import Event, EventKind, Provenance
@@ -16,6 +16,13 @@ from ..topology import End
 SHORTEST_DOWN_S = 10.0
 """How long a link that flaps is down, in seconds: polls of its state further apart may step over it (judgement: the
 signal is debounced and trained anew; Qian et al., SIGCOMM 2024, section 9.3 saw jobs halt for more than 9 s)."""
+
+LOAD_S = 60.0
+"""How long before and after the record of a firmware load the driver may take the NIC's links down (judgement: NICs of
+a host load one after the other, and a record is written when its NIC is back)."""
+
+LOAD_LOSSES = 3.0
+"""Most carrier losses of one firmware load (judgement: reset, training, and training again)."""
 
 
 def missing_links(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
@@ -59,7 +66,8 @@ def link_losses(observed: Observed, sign: str, limits: Mapping[str, float]) -> I
     """Did a link go down after the onset and come back?
 
     Told by carrier counters, by the operational state, or by the log, of either end. Absent needs a counter or the
-    state: a silent log proves nothing. Unknown for a link that is still down: a lost member, or a flap not yet over.
+    state: a silent log proves nothing. Unknown for a link that is still down: a lost member, or a flap not yet over;
+    and for a link that went down only while its NIC loaded firmware, as every link does then.
     """
     split = observed.split
     since = split.start if split.onset is None else split.onset - split.uncertainty_s
@@ -69,11 +77,15 @@ def link_losses(observed: Observed, sign: str, limits: Mapping[str, float]) -> I
         link = topology.link(event.device, topology.resolve_port(event.device, event.port)) if event.port else None
         if link is not None:
             logged[link].append(event)
+    loads = _loads(observed)
     for link in topology.links:
-        ends = [carrier for end in topology.ends(link) if (carrier := _carrier(observed, end)) is not None]
-        downs = logged.get(link, [])
+        loaded = sorted(at for end in topology.ends(link) for at in loads.get(end, ()))
+        ends = [carrier for end in topology.ends(link) if (carrier := _carrier(observed, end, loaded)) is not None]
+        downs = [event for event in logged.get(link, ()) if not any(abs(event.at - at) <= LOAD_S for at in loaded)]
         losses = max([float(len(downs)), *(carrier.losses for carrier in ends)])
         if not (ends or downs) or any(carrier.is_down for carrier in ends):
+            continue
+        if not losses and any(carrier.by_load for carrier in ends):
             continue
         yield SignFinding(
             sign,
@@ -89,29 +101,63 @@ def link_losses(observed: Observed, sign: str, limits: Mapping[str, float]) -> I
         )
 
 
+def _loads(observed: Observed) -> Mapping[End, list[float]]:
+    """When each NIC loaded firmware; a record that names no port speaks of all NICs of its host."""
+    topology = observed.topology
+    found: dict[End, list[float]] = defaultdict(list)
+    for event in topology.events:
+        if event.kind is EventKind.FIRMWARE_LOAD:
+            named = topology.resolve_port(event.device, event.port) if event.port else None
+            for port in topology.ports_of.get(event.device, ()):
+                if named in (None, port):
+                    found[(event.device, port)].append(event.at)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Carrier:
-    """What one end of a link counted after the onset: how often it lost the carrier, and whether it is down now."""
+    """What one end of a link counted after the onset: how often it lost the carrier, apart from losses while firmware
+    was loaded (`by_load`: there were some), and whether it is down now."""
 
     losses: float
     is_down: bool
     coverage: float
     record: Provenance
+    by_load: bool
 
 
-def _carrier(observed: Observed, end: End) -> _Carrier | None:
+def _carrier(observed: Observed, end: End, loaded: Sequence[float]) -> _Carrier | None:
     counter = observed.signals("link_down_events").get((*end, ""))
     state = observed.signals("oper_up").get((*end, ""))
     found: list[_Carrier] = []
-    if counter is not None and counter["after_delta"] is not None:
+    if counter is not None and (losses := counter["after_delta"]) is not None:
+        by_load = round(min(losses, _losses_by_load(observed, end, loaded))) if losses and loaded else 0
         record = counter.extreme or counter.last
-        found.append(_Carrier(counter["after_delta"], False, time_coverage(counter["after_coverage"]), record))
+        seen = time_coverage(counter["after_coverage"])
+        found.append(_Carrier(losses - by_load, False, seen, record, by_load > 0))
     if state is not None and state["after_n"]:
+        line = observed.telemetry.line(*end, "", "oper_up")
         fell = state["after_min"] == 0 and state["before_min"] != 0
-        is_down = observed.telemetry.line(*end, "", "oper_up").values[-1] == 0
+        down = [at for at, value in zip(line.times.tolist(), line.values.tolist(), strict=True) if value == 0]
+        by_itself = fell and any(all(abs(at - load) > LOAD_S for load in loaded) for at in down)
         seen = time_coverage(state["after_coverage"]) * min(1.0, SHORTEST_DOWN_S / (state["interval_s"] or math.inf))
-        found.append(_Carrier(float(fell), bool(is_down), seen, state.last))
+        found.append(_Carrier(float(by_itself), line.values[-1] == 0, seen, state.last, fell and not by_itself))
     if not found:
         return None
     shown = max(found, key=lambda carrier: (carrier.losses, carrier.coverage))
-    return replace(shown, is_down=any(carrier.is_down for carrier in found))
+    return replace(
+        shown,
+        is_down=any(carrier.is_down for carrier in found),
+        by_load=any(carrier.by_load for carrier in found),
+    )
+
+
+def _losses_by_load(observed: Observed, end: End, loaded: Sequence[float]) -> float:
+    """Carrier losses counted between polls within which firmware was loaded."""
+    line = observed.telemetry.line(*end, "", "link_down_events")
+    polls = [observed.split.start, *line.times.tolist()]
+    found = 0.0
+    for since, until, rate in zip(polls, polls[1:], line.values.tolist(), strict=False):
+        loads = sum(since - LOAD_S <= at <= until + LOAD_S for at in loaded)
+        found += min(rate * (until - since), LOAD_LOSSES * loads)
+    return found
