@@ -65,12 +65,12 @@ class SymptomKind(StrEnum):
 class Symptom:
     """A job got slower.
 
-    `onset` is when the first slow step began, `uncertainty_s` how far off that may be on either side: at least the
-    usual length of a step. `before_s` and `after_s` are step times: medians of a rise, means of an intermittent one,
-    the median and the long step of a stall (`is_open`: it has not ended, so at least). `change` is their relative
-    difference, `record` the first slow step's record, `steps` how many were compared on each side. `unexplained` is
-    the probability of such a change without any catalogued cause. `until` is when a stall was over or last seen to
-    last; a rise is taken to last.
+    `onset` is when the first slow step began, or the job stopped ahead of it; `uncertainty_s` is how far off that may
+    be on either side: at least the usual length of a step, and the time for which the job stood still. `before_s` and
+    `after_s` are step times: medians of a rise, means of an intermittent one, the median and the long step of a stall
+    (`is_open`: it has not ended, so at least). `change` is their relative difference, `record` the first slow step's
+    record, `steps` how many were compared on each side. `unexplained` is the probability of such a change without any
+    catalogued cause. `until` is when a stall was over or last seen to last; a rise is taken to last.
     """
 
     job: str
@@ -111,12 +111,13 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Steps of a job within the window: when each ended and how long it took.
+    """Steps of a job within the window: when each began and ended and how long it took (per token, where those vary).
 
     `is_open`: the last has not ended; its values are when and how long it was watched. `open_began`: its begin was
     recorded, not guessed.
     """
 
+    begins: Floats
     times: Floats
     seconds: Floats
     records: tuple[Provenance, ...]
@@ -165,8 +166,10 @@ def find_symptom(
     rise = find_rise(steps.seconds) or find_intermittent(steps.seconds)
     if rise is not None:
         onset = float(steps.times[rise.first_slow - 1])
-        # Without a fault the last step in question would have ended after its usual time.
-        latest = float(steps.times[rise.latest - 1]) + rise.before_s
+        # Without a fault the last step in question would have ended after its usual time. A job that stood still before
+        # it (a restart) was changed by then.
+        began = float(steps.begins[min(rise.latest, len(steps.begins) - 1)])
+        latest = max(float(steps.times[rise.latest - 1]), began) + rise.before_s
         return Symptom(
             job,
             onset,
@@ -211,6 +214,7 @@ def _steps(telemetry: Telemetry, job: str, window: tuple[float, float], end: flo
     )
     times = np.array([row[0] for row in rows], dtype=np.float64)
     seconds = np.array([row[1] for row in rows], dtype=np.float64)
+    begins = times - seconds
     records = tuple(_record(telemetry, row[3], row[4]) for row in rows)
     tokens = [row[2] for row in rows]
     if tokens and None not in tokens:
@@ -218,11 +222,18 @@ def _steps(telemetry: Telemetry, job: str, window: tuple[float, float], end: flo
     last = _open_step(telemetry, job, window, rows[-1] if rows else None, end)
     # A step under way says something only once it has outlasted the usual one.
     if last is None or len(seconds) == 0 or last[1] <= np.median(seconds):
-        return _Steps(times, seconds, records, False, False)
+        return _Steps(begins, times, seconds, records, False, False)
     watched, lasted, record, began = last
     if not began and lasted < np.max(seconds):
-        return _Steps(times, seconds, records, False, False)
-    return _Steps(np.append(times, watched), np.append(seconds, lasted), (*records, record), True, began)
+        return _Steps(begins, times, seconds, records, False, False)
+    return _Steps(
+        np.append(begins, watched - lasted),
+        np.append(times, watched),
+        np.append(seconds, lasted),
+        (*records, record),
+        True,
+        began,
+    )
 
 
 def _open_step(

@@ -77,6 +77,20 @@ def test_the_onset_is_the_begin_of_the_first_slow_step() -> None:
     assert symptom.uncertainty_s >= symptom.before_s - 1e-3
 
 
+def test_a_job_that_stood_still_ahead_of_its_slow_steps_was_changed_by_the_time_it_ran_on() -> None:
+    """A restart: the log names it when the job runs again, a minute after its last step."""
+    ends = START + np.cumsum(noisy([(50, 4.0)], 0.01, 0))
+    later = ends[-1] + 60.0 + np.cumsum(noisy([(50, 6.0)], 0.01, 1))
+    begin = ends[-1] + 60.0
+    first, again = np.diff(ends, prepend=START), np.diff(later, prepend=begin)
+    steps = [*zip(ends.tolist(), first.tolist(), strict=True), *zip(later.tolist(), again.tolist(), strict=True)]
+    facts = [series("run-1", "step_seconds", steps)]
+    symptom = find_symptom(Telemetry(facts, lambda device, port: port), "run-1", FOREVER)
+    assert symptom is not None
+    assert symptom.onset == pytest.approx(ends[-1])
+    assert symptom.onset + symptom.uncertainty_s >= begin
+
+
 def test_a_job_that_got_faster_has_no_symptom() -> None:
     assert found(noisy([(60, 6.0), (60, 4.0)], 0.01, 1)) is None
 
