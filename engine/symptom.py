@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from .facts import Provenance
 from .rank_tests import exact_rank_test_p, rank_test_p, ranks
@@ -28,6 +29,9 @@ LEAST_SPREADS = 3.0
 SLOW_SPREADS = 6.0
 """Median absolute deviations above the median from which a single step is slow (judgement: four standard deviations of
 a normal distribution)."""
+
+SLOW_FACTORS = (1.0, 2.0, 4.0)
+"""Multiples of the least excess of a slow step that are tried (judgement: the longest is 12 % slower)."""
 
 LARGEST_P = 0.001
 """Largest p of the rank test (causal.md 4.8)."""
@@ -328,22 +332,31 @@ def find_intermittent(seconds: Floats) -> Rise | None:
     """Some steps slow from a time on, none before; None where the slow ones lie as chance would deal them.
 
     Each step is slow or not, and the first slow one divides them: of k slow steps in n, none is among the first w with
-    probability C(n - w, k) / C(n, k). One division, so one try.
+    probability C(n - w, k) / C(n, k). One division for each of a few limits of slow, of which the most telling counts:
+    steps that were a little longer for a while do not hide much longer ones.
     """
     if len(seconds) < FEWEST_STEPS:
         return None
     usual = float(np.median(seconds))
-    is_slow = seconds > usual + max(LEAST_CHANGE * usual, SLOW_SPREADS * _spread(seconds))
-    slow, first = int(is_slow.sum()), int(np.argmax(is_slow))
-    if slow < 2 or first < LEAST_BEFORE:
+    least = max(LEAST_CHANGE * usual, SLOW_SPREADS * _spread(seconds))
+    divisions = [_slow_from(seconds > usual + factor * least) for factor in SLOW_FACTORS]
+    p, slow, first = min(divisions)
+    if p * len(SLOW_FACTORS) > LARGEST_P:
         return None
     behind = len(seconds) - first
-    if math.comb(behind, slow) > LARGEST_P * math.comb(len(seconds), slow):
-        return None
     # What slows every n-th step goes unseen for a while: as long as with 95 % no step would escape it.
     unseen = math.ceil(math.log(0.05) / math.log(1 - slow / behind)) if slow < behind else 0
     before, after = float(np.mean(seconds[:first])), float(np.mean(seconds[first:]))
     return Rise(first, max(1, first - unseen), first, before, after, len(seconds), is_intermittent=True)
+
+
+def _slow_from(is_slow: npt.NDArray[np.bool_]) -> tuple[float, int, int]:
+    """(P(chance deals the slow steps so far from the first step), how many are slow, the first of them); 1.0 where
+    there are too few of them, or of those ahead."""
+    slow, first = int(is_slow.sum()), int(np.argmax(is_slow))
+    if slow < 2 or first < LEAST_BEFORE:
+        return 1.0, slow, first
+    return math.comb(len(is_slow) - first, slow) / math.comb(len(is_slow), slow), slow, first
 
 
 def change_point(values: Floats) -> Rise:
