@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..findings import SignFinding
+from ..findings import LevelReading, SignFinding
 from ..observed import Observed
 from ..rank_timing import MOST_OF_IT, Change, RankTiming
 from ..scope import Scope, ScopeKind
@@ -17,7 +17,10 @@ from ..step_bytes import GROWN, StepBytes
 
 
 def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
-    """Does a host enter the job's collectives later than before, beyond what its peers do?"""
+    """Does a host enter the job's collectives later than before, beyond what its peers do, and by how much?
+
+    Level 1: late; level 2: late by most of what the steps became longer.
+    """
     timing = _timing(observed)
     if timing is None:
         return
@@ -25,6 +28,7 @@ def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
         is_late = timing.is_late(host)
         if is_late is None:
             continue
+        level = int(is_late) + int(is_late and timing.makes_up_the_slowdown(host))
         latest = max((step.ranks[host] for step in timing.after if host in step.ranks), key=lambda rank: rank.entry)
         record = observed.record(latest.source, latest.record)
         yield SignFinding(
@@ -36,6 +40,7 @@ def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
             limit=change.before + timing.least_rise,
             unit="s after the median rank",
             records=(record,) if record else (),
+            levels=LevelReading(level, level),
         )
 
 
