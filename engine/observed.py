@@ -15,6 +15,7 @@ from .pause_graph import PauseGraph
 from .rank_timing import RankTiming
 from .scope import Scope
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
+from .step_bytes import StepBytes, step_bytes
 from .symptom import UNEXPLAINED
 from .telemetry import Telemetry
 from .topology import End, Topology
@@ -138,6 +139,14 @@ class Observed:
         if self.job is None or self.split.onset is None:
             return None
         return RankTiming(self.telemetry, self.split, self.job)
+
+    @cached_property
+    def step_bytes(self) -> StepBytes | None:
+        """What a step of the job asked about sends, against before; None without a job or where too little tells."""
+        if self.job is None:
+            return None
+        sent, received = self.signals("tx_bytes"), self.signals("rx_bytes")
+        return step_bytes(self.telemetry, self.topology, self.split, self.job, self.job_nics, sent, received)
 
     @cached_property
     def job_nics(self) -> tuple[End, ...]:

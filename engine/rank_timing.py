@@ -161,6 +161,14 @@ class RankTiming:
         is_longer = self.is_longer(change)
         return is_longer if not is_longer or self._stands_out(change) else None
 
+    def makes_up_the_slowdown(self, host: str) -> bool:
+        """Whether a late host is late by most of what the step became longer: by its median, or where only some steps
+        are longer than any before the onset, in most of those."""
+        change = self.lateness[host]
+        if self.whole.rise >= max(self.least_rise, LEAST_SPREADS * self.whole.spread):
+            return change.rise >= MOST_OF_IT * self.whole.rise
+        return change.long(self.least_rise) >= MOST_OF_IT * max(self.whole.long(self.least_rise), 1)
+
     def _stands_out(self, change: Change) -> bool:
         """Whether a lateness rose beyond the spread of all ranks', or comes now and then where most never have it."""
         middle, spread, usually_long = self._usual_lateness

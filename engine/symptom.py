@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from .facts import Provenance
 from .rank_tests import exact_rank_test_p, rank_test_p, ranks
@@ -28,6 +29,9 @@ LEAST_SPREADS = 3.0
 SLOW_SPREADS = 6.0
 """Median absolute deviations above the median from which a single step is slow (judgement: four standard deviations of
 a normal distribution)."""
+
+SLOW_FACTORS = (1.0, 2.0, 4.0)
+"""Multiples of the least excess of a slow step that are tried (judgement: the longest is 12 % slower)."""
 
 LARGEST_P = 0.001
 """Largest p of the rank test (causal.md 4.8)."""
@@ -65,12 +69,12 @@ class SymptomKind(StrEnum):
 class Symptom:
     """A job got slower.
 
-    `onset` is when the first slow step began, `uncertainty_s` how far off that may be on either side: at least the
-    usual length of a step. `before_s` and `after_s` are step times: medians of a rise, means of an intermittent one,
-    the median and the long step of a stall (`is_open`: it has not ended, so at least). `change` is their relative
-    difference, `record` the first slow step's record, `steps` how many were compared on each side. `unexplained` is
-    the probability of such a change without any catalogued cause. `until` is when a stall was over or last seen to
-    last; a rise is taken to last.
+    `onset` is when the first slow step began, or the job stopped ahead of it; `uncertainty_s` is how far off that may
+    be on either side: at least the usual length of a step, and the time for which the job stood still. `before_s` and
+    `after_s` are step times: medians of a rise, means of an intermittent one, the median and the long step of a stall
+    (`is_open`: it has not ended, so at least). `change` is their relative difference, `record` the first slow step's
+    record, `steps` how many were compared on each side. `unexplained` is the probability of such a change without any
+    catalogued cause. `until` is when a stall was over or last seen to last; a rise is taken to last.
     """
 
     job: str
@@ -111,12 +115,13 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Steps of a job within the window: when each ended and how long it took.
+    """Steps of a job within the window: when each began and ended and how long it took (per token, where those vary).
 
     `is_open`: the last has not ended; its values are when and how long it was watched. `open_began`: its begin was
     recorded, not guessed.
     """
 
+    begins: Floats
     times: Floats
     seconds: Floats
     records: tuple[Provenance, ...]
@@ -165,8 +170,10 @@ def find_symptom(
     rise = find_rise(steps.seconds) or find_intermittent(steps.seconds)
     if rise is not None:
         onset = float(steps.times[rise.first_slow - 1])
-        # Without a fault the last step in question would have ended after its usual time.
-        latest = float(steps.times[rise.latest - 1]) + rise.before_s
+        # Without a fault the last step in question would have ended after its usual time. A job that stood still before
+        # it (a restart) was changed by then.
+        began = float(steps.begins[min(rise.latest, len(steps.begins) - 1)])
+        latest = max(float(steps.times[rise.latest - 1]), began) + rise.before_s
         return Symptom(
             job,
             onset,
@@ -211,6 +218,7 @@ def _steps(telemetry: Telemetry, job: str, window: tuple[float, float], end: flo
     )
     times = np.array([row[0] for row in rows], dtype=np.float64)
     seconds = np.array([row[1] for row in rows], dtype=np.float64)
+    begins = times - seconds
     records = tuple(_record(telemetry, row[3], row[4]) for row in rows)
     tokens = [row[2] for row in rows]
     if tokens and None not in tokens:
@@ -218,11 +226,18 @@ def _steps(telemetry: Telemetry, job: str, window: tuple[float, float], end: flo
     last = _open_step(telemetry, job, window, rows[-1] if rows else None, end)
     # A step under way says something only once it has outlasted the usual one.
     if last is None or len(seconds) == 0 or last[1] <= np.median(seconds):
-        return _Steps(times, seconds, records, False, False)
+        return _Steps(begins, times, seconds, records, False, False)
     watched, lasted, record, began = last
     if not began and lasted < np.max(seconds):
-        return _Steps(times, seconds, records, False, False)
-    return _Steps(np.append(times, watched), np.append(seconds, lasted), (*records, record), True, began)
+        return _Steps(begins, times, seconds, records, False, False)
+    return _Steps(
+        np.append(begins, watched - lasted),
+        np.append(times, watched),
+        np.append(seconds, lasted),
+        (*records, record),
+        True,
+        began,
+    )
 
 
 def _open_step(
@@ -317,22 +332,31 @@ def find_intermittent(seconds: Floats) -> Rise | None:
     """Some steps slow from a time on, none before; None where the slow ones lie as chance would deal them.
 
     Each step is slow or not, and the first slow one divides them: of k slow steps in n, none is among the first w with
-    probability C(n - w, k) / C(n, k). One division, so one try.
+    probability C(n - w, k) / C(n, k). One division for each of a few limits of slow, of which the most telling counts:
+    steps that were a little longer for a while do not hide much longer ones.
     """
     if len(seconds) < FEWEST_STEPS:
         return None
     usual = float(np.median(seconds))
-    is_slow = seconds > usual + max(LEAST_CHANGE * usual, SLOW_SPREADS * _spread(seconds))
-    slow, first = int(is_slow.sum()), int(np.argmax(is_slow))
-    if slow < 2 or first < LEAST_BEFORE:
+    least = max(LEAST_CHANGE * usual, SLOW_SPREADS * _spread(seconds))
+    divisions = [_slow_from(seconds > usual + factor * least) for factor in SLOW_FACTORS]
+    p, slow, first = min(divisions)
+    if p * len(SLOW_FACTORS) > LARGEST_P:
         return None
     behind = len(seconds) - first
-    if math.comb(behind, slow) > LARGEST_P * math.comb(len(seconds), slow):
-        return None
     # What slows every n-th step goes unseen for a while: as long as with 95 % no step would escape it.
     unseen = math.ceil(math.log(0.05) / math.log(1 - slow / behind)) if slow < behind else 0
     before, after = float(np.mean(seconds[:first])), float(np.mean(seconds[first:]))
     return Rise(first, max(1, first - unseen), first, before, after, len(seconds), is_intermittent=True)
+
+
+def _slow_from(is_slow: npt.NDArray[np.bool_]) -> tuple[float, int, int]:
+    """(P(chance deals the slow steps so far from the first step), how many are slow, the first of them); 1.0 where
+    there are too few of them, or of those ahead."""
+    slow, first = int(is_slow.sum()), int(np.argmax(is_slow))
+    if slow < 2 or first < LEAST_BEFORE:
+        return 1.0, slow, first
+    return math.comb(len(is_slow) - first, slow) / math.comb(len(is_slow), slow), slow, first
 
 
 def change_point(values: Floats) -> Rise:

@@ -288,8 +288,8 @@ class Judge:
         return tuple(found)
 
     def _ties(self, listed: Sequence[str]) -> list[tuple[str, ...]]:
-        """Listed hypotheses that the read findings do not tell apart: causes of one block, and one cause at several
-        places (uplink and downlink of a way); singletons stay singletons."""
+        """Listed hypotheses that the read findings do not tell apart: causes of one block; and one cause at several
+        places (uplink and downlink of a way), or several of a kind at one place; singletons stay singletons."""
         blocks: dict[str, list[str]] = defaultdict(list)
         for node in listed:
             blocks[self._places.block(self._compiled.hypotheses[node].scope)].append(node)
@@ -303,11 +303,12 @@ class Judge:
                     classes.append([node])
                 else:
                     home.append(node)
-        return [tuple(members) for members in self._tied_places(classes)]
+        return [tuple(members) for members in self._tied_leads(classes)]
 
-    def _tied_places(self, classes: list[list[str]]) -> list[list[str]]:
-        """Classes led by one cause at places that the evidence favours alike, none of them sure by itself, as one:
-        that it happened may be sure where the place is not."""
+    def _tied_leads(self, classes: list[list[str]]) -> list[list[str]]:
+        """Classes led by one cause at several places, or by causes of one domain and loop class at one place, that are
+        probable alike, none of them sure by itself, as one: that it happened may be sure where the place is not, and
+        that this host or queue is to blame where the way is not."""
         probability, hypotheses = self._posterior.probability, self._compiled.hypotheses
         tied: list[list[str]] = []
         for members in sorted(classes, key=lambda members: (-probability[members[0]], members[0])):
@@ -316,7 +317,7 @@ class Judge:
                 (
                     c
                     for c in tied
-                    if hypotheses[c[0]].cause is hypotheses[lead].cause
+                    if _are_akin(hypotheses[c[0]], hypotheses[lead])
                     and WORTH_TYING <= probability[lead] <= probability[c[0]] < SUPPORTED
                     and self._has_own_finding(lead)
                     and self._has_own_finding(c[0])
@@ -351,6 +352,12 @@ class Judge:
         if self._compiled.symptom is not None:
             return {name: sum(self.share(node) for node in nodes) for name, nodes in groups.items()}
         return any_of(self._compiled.network, groups, self._posterior)
+
+
+def _are_akin(one: Hypothesis, other: Hypothesis) -> bool:
+    """The same cause, or the same place with causes of one kind."""
+    is_one_kind = one.cause.domain == other.cause.domain and one.cause.loop == other.cause.loop
+    return one.cause is other.cause or (one.scope == other.scope and is_one_kind)
 
 
 def _in_reading_order(verdicts: list[Verdict]) -> tuple[Verdict, ...]:

@@ -481,6 +481,23 @@ def test_a_job_changed_when_it_started_near_the_onset(start: float | None, state
     assert states(found) == ({f"job:{JOB}": state} if state else {})
 
 
+@pytest.mark.parametrize(
+    ("still_s", "pauses_s", "state"), [(20.0, 0.0, "present"), (20.0, 15.0, "absent"), (8.0, 0.0, "absent")]
+)
+def test_a_job_that_stood_still_at_the_onset_was_started_anew(still_s: float, pauses_s: float, state: str) -> None:
+    """A log of steps tells a restart that no scheduler told; a pause like those before it (a checkpoint) is none."""
+    steps = [(START + 4.0 * n, 4.0) for n in range(1, 76)]
+    steps += [(steps[-1][0] + pauses_s + 4.0 * n, 4.0) for n in range(1, 40)]
+    steps += [(steps[-1][0] + still_s + 6.0 * n, 6.0) for n in range(1, 60)]
+    onset = steps[113][0]
+    facts = [*plan(), series(JOB, "step_seconds", steps)]
+    rule = shipped().signs["job_changed"].pattern
+    assert rule is not None
+    limits = {name: limit.value for name, limit in rule.limits.items() if limit.value is not None}
+    found = list(PATTERNS[rule.pattern](observe(facts, onset, uncertainty_s=still_s + 4.0), "job_changed", limits))
+    assert [finding.state for finding in found] == [state]
+
+
 def idle(depth: float, ports: int = 16, before: float = 1e3) -> list[Fact]:
     """Watermarks of the first ports of all switches."""
     all_ports = [(leaf, f"Ethernet{n}") for leaf in LEAVES for n in (1, 2, 11, 12, 13, 14)]

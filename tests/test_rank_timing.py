@@ -116,6 +116,36 @@ def test_sends_that_all_end_later_alike_leave_network_and_job_open() -> None:
     assert states(ranks(sends={host: ((4.0,), (7.0,)) for host in HOSTS})) == LATE_NOBODY
 
 
+def sending(grown: float, nics: int = 8) -> list[Fact]:
+    """What the job's NICs send while its steps take half as long again: so many times the bytes a step at the first
+    NICs, as many as before at the others."""
+    ends = [START + 12.0 * n for n in range(1, 51)]
+    ends += [ONSET + 18.0 * n for n in range(1, 34)]
+    seconds = [12.0] * 50 + [18.0] * 33
+    names = [f"{host}:mlx5_{n}" for host in HOSTS for n in (0, 1)]
+    rates = [1e9 * (grown if number < nics else 1.0) / 1.5 for number in range(len(names))]
+    sent = [counter(name, "tx_bytes", 1e9, rate) for name, rate in zip(names, rates, strict=True)]
+    return [series(JOB, "step_seconds", list(zip(ends, seconds, strict=True))), *sent]
+
+
+def test_all_nics_that_send_more_a_step_are_a_uniform_slowdown_without_any_timing_of_ranks() -> None:
+    assert states(sending(1.8)) == {f"uniform_slow {JOB}": "present"}
+
+
+@pytest.mark.parametrize(("grown", "nics"), [(1.0, 8), (1.8, 4), (1.1, 8)])
+def test_bytes_that_do_not_explain_the_step_tell_nothing_of_the_job(grown: float, nics: int) -> None:
+    assert states(sending(grown, nics)) == {}
+
+
+def test_sends_that_all_end_later_alike_with_the_same_bytes_are_the_networks() -> None:
+    slow = ranks(sends={"host-2": ((4.0,), (7.0,))}, waits=True)
+    assert states([*slow, *sending(1.0)]) == {
+        **LATE_NOBODY,
+        f"slow_flow_done {JOB}": "present",
+        f"uniform_slow {JOB}": "absent",
+    }
+
+
 def test_few_steps_tell_nothing() -> None:
     assert states(ranks({"host-2": ((8.0,), (11.0,))}, steps=8)) == {}
     assert states(ranks({"host-2": ((8.0,), (11.0,))}, steps=10))["late_rank host-2"] == "present"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeline.engine.rank_tests import rank_test_p
-from causeline.engine.symptom import Symptom, find_rise, find_symptom, find_symptoms
+from causeline.engine.symptom import Symptom, SymptomKind, find_rise, find_symptom, find_symptoms
 from causeline.engine.telemetry import Telemetry
 
 FOREVER = (0.0, 4e9)
@@ -75,6 +75,29 @@ def test_the_onset_is_the_begin_of_the_first_slow_step() -> None:
     assert symptom is not None
     assert symptom.onset == pytest.approx(START + sum(seconds[:50]))
     assert symptom.uncertainty_s >= symptom.before_s - 1e-3
+
+
+def test_steps_that_were_a_little_longer_for_a_while_do_not_hide_a_stall_now_and_then() -> None:
+    seconds = noisy([(20, 4.0), (12, 4.15), (120, 4.0)], 0.003, 6)
+    seconds += noisy([(4, 5.0), (5, 4.0)] * 9, 0.003, 7)
+    symptom = found(seconds)
+    assert symptom is not None
+    assert symptom.kind is SymptomKind.INTERMITTENT
+    assert abs(symptom.onset - START - sum(seconds[:152])) <= symptom.uncertainty_s
+
+
+def test_a_job_that_stood_still_ahead_of_its_slow_steps_was_changed_by_the_time_it_ran_on() -> None:
+    """A restart: the log names it when the job runs again, a minute after its last step."""
+    ends = START + np.cumsum(noisy([(50, 4.0)], 0.01, 0))
+    later = ends[-1] + 60.0 + np.cumsum(noisy([(50, 6.0)], 0.01, 1))
+    begin = ends[-1] + 60.0
+    first, again = np.diff(ends, prepend=START), np.diff(later, prepend=begin)
+    steps = [*zip(ends.tolist(), first.tolist(), strict=True), *zip(later.tolist(), again.tolist(), strict=True)]
+    facts = [series("run-1", "step_seconds", steps)]
+    symptom = find_symptom(Telemetry(facts, lambda device, port: port), "run-1", FOREVER)
+    assert symptom is not None
+    assert symptom.onset == pytest.approx(ends[-1])
+    assert symptom.onset + symptom.uncertainty_s >= begin
 
 
 def test_a_job_that_got_faster_has_no_symptom() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
 from ..facts import EventKind
 from ..findings import SignFinding
@@ -26,7 +29,8 @@ LEAST_LOSSES = 10
 def job_restarted(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
     """Did the job start, restart or change near the onset?
 
-    A running allocation cannot change its image, placement or world size.
+    A running allocation cannot change its image, placement or world size. Steps without a break do not show that
+    nothing changed: data and batches may, while the job runs.
     """
     split = observed.split
     placement = observed.topology.jobs.get(observed.job or "")
@@ -36,19 +40,58 @@ def job_restarted(observed: Observed, sign: str, limits: Mapping[str, float]) ->
     events = observed.events((EventKind.JOB_CHANGE,), earliest, latest)
     changes = [change for change in events if change.device in (placement.job, *placement.hosts)]
     started_near = placement.start is not None and earliest <= placement.start <= latest
+    still = None if started_near or changes else _standstill(observed, placement.job, limits["still_steps"])
     # Without a start only a change can tell: a log that names none may not cover the job.
     since = placement.start if placement.start is not None else max((change.at for change in changes), default=None)
+    if still is not None:
+        since = still.at
     if since is None:
         return
+    record = None if still is None else observed.record(still.source, still.record)
     yield SignFinding(
         sign,
         Scope.of(ScopeKind.JOB, placement.job),
-        "present" if started_near or changes else "absent",
+        "present" if started_near or changes or still else "absent",
         observed=(split.onset - since) / 3600,
         limit=limits["before_s"] / 3600,
         unit="h from job start to onset",
-        records=(*(change.provenance for change in changes), placement.provenance),
+        records=(*([record] if record else ()), *(change.provenance for change in changes), placement.provenance),
+        words={
+            "what": "started or changed" if still is None else f"stood still for {still.seconds:.0f} s from",
+            "when": f"{abs(split.onset - since):.0f} s {'before' if since <= split.onset else 'after'}",
+        },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Standstill:
+    """A job without a step under way, from `at` on; `source` and `record` are those of the step behind it."""
+
+    at: float
+    seconds: float
+    source: int
+    record: int
+
+
+def _standstill(observed: Observed, job: str, steps: float) -> _Standstill | None:
+    """The time around the onset in which the job ran no step, when it is that many usual steps long and twice as long
+    as any before: longer than a pause for a checkpoint, so the job was started anew."""
+    split = observed.split
+    assert split.onset is not None
+    rows = observed.telemetry.rows(
+        "SELECT ts - value, ts, value, source, record FROM samples "
+        "WHERE metric = 'step_seconds' AND value > 0 AND device = ? AND ts - value <= ? ORDER BY ts",
+        (job, split.onset + split.uncertainty_s),
+    )
+    breaks = [
+        _Standstill(ended, begin - ended, source, record)
+        for (_, ended, *_), (begin, _, _, source, record) in pairwise(rows)
+    ]
+    near = [one for one in breaks if one.at >= split.onset - split.uncertainty_s]
+    usual = median([row[2] for row in rows]) if rows else 0.0
+    longest = max((one.seconds for one in breaks if one.at < split.onset - split.uncertainty_s), default=0.0)
+    found = max(near, key=lambda one: one.seconds, default=None)
+    return found if found and found.seconds >= max(steps * usual, 2 * longest) else None
 
 
 def paths_idle(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
