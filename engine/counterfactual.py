@@ -46,9 +46,9 @@ def symptom_of(network: Network) -> Node:
 
 def effects(network: Network) -> Mapping[str, frozenset[str]]:
     """For each cause, the causes and mechanisms through which it reaches the symptom, itself left out; causes without
-    any are left out."""
-    by_id = {node.id: node for node in network.nodes}
-    acting = {parent for parent, _ in symptom_of(network).links}
+    any are left out, and without a symptom all are."""
+    causes = {node.id for node in network.nodes if node.kind is NodeKind.CAUSE}
+    acting = {parent for node in network.nodes if node.id == network.symptom for parent, _ in node.links}
     reached: dict[str, set[str]] = {}
     for node in reversed(network.nodes):
         if node.id in acting:
@@ -56,7 +56,7 @@ def effects(network: Network) -> Mapping[str, frozenset[str]]:
             for parent, _ in (*node.links, *node.inhibitors):
                 reached.setdefault(parent, set()).update(below)
                 acting.add(parent)
-    return {name: frozenset(names) for name, names in reached.items() if by_id[name].kind is NodeKind.CAUSE}
+    return {name: frozenset(names) for name, names in reached.items() if name in causes}
 
 
 def twin(network: Network, without: Collection[str]) -> Twin:

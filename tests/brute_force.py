@@ -170,8 +170,18 @@ def shuffled(network: Network, seed: int) -> Network:
 
 
 def needed_causes(network: Network, without: Sequence[str]) -> float:
-    """P(the symptom is on, and off in the world without these causes | evidence), by enumeration of a twin network:
-    both worlds share the switch of each leak, link and inhibitor."""
+    """P(the symptom is on, and off in the world without these causes | evidence)."""
+    return sum(weight for (real, other), weight in symptom_in_both_worlds(network, without).items() if real > other)
+
+
+def left_of_symptom(network: Network, without: Sequence[str]) -> float:
+    """P(the symptom is on in the world without these causes | evidence)."""
+    return sum(weight for (_, other), weight in symptom_in_both_worlds(network, without).items() if other)
+
+
+def symptom_in_both_worlds(network: Network, without: Sequence[str]) -> dict[tuple[bool, bool], float]:
+    """P(the symptom in the world that was seen and in the one without these causes | evidence), by enumeration of a
+    twin network: both worlds share the switch of each leak and link."""
     symptom = next(node for node in network.nodes if node.id == network.symptom)
     worlds: dict[tuple[frozenset[str], frozenset[str]], float] = {(frozenset(), frozenset()): 1.0}
     hidden = [node for node in network.nodes if node.kind is not NodeKind.SIGN]
@@ -189,7 +199,7 @@ def needed_causes(network: Network, without: Sequence[str]) -> float:
                 key = (real | {node.id} if is_on else real, other | {node.id} if stays else other)
                 following[key] = following.get(key, 0.0) + part
         worlds = {key: weight for key, weight in following.items() if weight > 0.0}
-    total = needed = 0.0
+    found: dict[tuple[bool, bool], float] = {}
     for (real, other), weight in worlds.items():
         on = {node.id: node.id in real for node in hidden}
         for node in hidden:
@@ -199,6 +209,6 @@ def needed_causes(network: Network, without: Sequence[str]) -> float:
                 seen = network.evidence[node.id].by_level
                 weight *= sum(p * likelihood for p, likelihood in zip(chances(node, on), seen, strict=True))
         weight *= network.evidence.get(symptom.id, UNKNOWN).by_level[symptom.id in real]
-        total += weight
-        needed += weight if symptom.id in real and symptom.id not in other else 0.0
-    return needed / total
+        states = (symptom.id in real, symptom.id in other)
+        found[states] = found.get(states, 0.0) + weight
+    return {states: weight / sum(found.values()) for states, weight in found.items()}
