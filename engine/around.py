@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from .counterfactual import WORTH_SUMMING, effects, explained
 from .errors import InferenceError
 from .frontier import Explains, Posterior, solve, symptom_shares
 from .network import Likelihood, Network, Node, NodeKind
@@ -118,16 +119,21 @@ class Surroundings:
         node = self._network.nodes[self._order[sign]] if sign in self._order else None
         return () if node is None else tuple(name for name, _ in (*node.links, *node.inhibitors))
 
-    def explained(self, nearby: Nearby, changed: Network) -> tuple[Posterior, Explains]:
+    def explained(self, nearby: Nearby, changed: Network, with_effects: bool = False) -> tuple[Posterior, Explains]:
         """What a changed part says, and how the symptom is then explained by every cause of the whole network: outside
-        the part all keep their proportions."""
+        the part all keep their proportions. Only `with_effects` sums what causes did through their effects."""
         posterior = solve(changed)
         if self._symptom is None or self._explains is None:
             return posterior, Explains({}, 0.0)
-        within = symptom_shares(changed, posterior)
+        within = explained(changed, posterior) if with_effects else symptom_shares(changed, posterior)
         outside = within.unknown / nearby.unknown
         by_cause = {name: value * outside for name, value in self._explains.by_cause.items()}
-        return posterior, Explains({**by_cause, **within.by_cause}, self._explains.unknown * outside)
+        through = {
+            name: value * outside for name, value in self._explains.through.items() if name not in within.by_cause
+        }
+        return posterior, Explains(
+            {**by_cause, **within.by_cause}, self._explains.unknown * outside, {**through, **within.through}
+        )
 
     def _divide(self) -> None:
         """Union of every node with its parents, and of the parents of what does not fall apart by itself."""
@@ -196,6 +202,19 @@ class Surroundings:
         if not changes:
             self._off_by_part[part] = off
         return off
+
+
+def explained_around(network: Network, posterior: Posterior) -> Explains:
+    """How the symptom of a whole network is explained, what causes did through their effects included: that by small
+    sums around the causes that are present."""
+    own = symptom_shares(network, posterior)
+    acting = [cause for cause in effects(network) if posterior.probability[cause] >= WORTH_SUMMING]
+    if not acting:
+        return own
+    nearby = Surroundings(network, own).near(acting)
+    if nearby.network.symptom is None:
+        return explained(network, posterior)
+    return replace(own, through=explained(nearby.network, nearby.posterior).through)
 
 
 def _shape(nodes: Iterable[Node], evidence: Mapping[str, Likelihood]) -> tuple[object, ...]:

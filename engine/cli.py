@@ -21,6 +21,7 @@ from .errors import CauselineError, UnreadableInput, UsageError
 if TYPE_CHECKING:
     from ..adapters import Hints
     from .investigate import Case
+    from .results import Investigation
     from .rules import KnowledgeBase
 
 SUPPORTED_EXIT = 10
@@ -61,14 +62,12 @@ def investigate(
     output: Path | None,
 ) -> None:
     """What caused the incident in BUNDLE (a folder, .tar, .tar.gz, .tar.zst or .zip), and what did not."""
-    from ..reports import render
-
     with progress_on_stderr() as progress:
         case = _examine(bundle, overlays, progress, job, at, window)
         if check:
             progress("cross-checking with pgmpy")
             _cross_check(case)
-        text = render(case.investigation, chosen_form(form, output))
+        text = _rendered(case.investigation, chosen_form(form, output))
     write_text(text, output)
     if save is not None:
         from .store import Store
@@ -128,13 +127,16 @@ def facts(bundle: Path, device: str | None, metric: str | None, limit: int) -> N
 @format_option
 def report(investigation: Path, form: str | None, output: Path | None) -> None:
     """Render a saved INVESTIGATION (JSON) in another format, without a new analysis."""
+    write_text(_rendered(_saved(investigation), chosen_form(form, output)), output)
+
+
+def _saved(investigation: Path) -> Investigation:
     from pydantic import ValidationError
 
-    from ..reports import render
     from .results import Investigation
 
     try:
-        found = Investigation.from_json(investigation.read_text(encoding="utf-8"))
+        return Investigation.from_json(investigation.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableInput(
             f"{investigation} cannot be read: {error}.", "Expected what `investigate -f json` wrote."
@@ -146,7 +148,45 @@ def report(investigation: Path, form: str | None, output: Path | None) -> None:
             f"{investigation}: {where}: {first['msg']} ({error.error_count()} problems).",
             "Expected what `investigate -f json` wrote.",
         ) from error
-    write_text(render(found, chosen_form(form, output)), output)
+
+
+def _rendered(investigation: Investigation, form: str) -> str:
+    if form == "bif":
+        from .what_if import bif
+
+        return bif(investigation)
+    from ..reports import render
+
+    return render(investigation, form)
+
+
+@main.command("what-if")
+@click.argument("investigation", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--do", "actions", multiple=True, help="H1=off: what would be left without this hypothesis. Repeatable.")
+@click.option("--finding", "findings", multiple=True, help="E3=absent, present or unknown (not read). Repeatable.")
+def what_if(investigation: Path, actions: tuple[str, ...], findings: tuple[str, ...]) -> None:
+    """What a saved INVESTIGATION (JSON) would say without a cause, or had a finding been another.
+
+    Asked of its explanation network, with all that was seen kept: `--do H1=off` is the world in which only H1, and
+    what it set off, did not happen.
+    """
+    from .what_if import what_if as ask
+    from .what_if import what_if_lines
+
+    without = [name for name, state in _pairs(actions, "--do H1=off") if state == "off"]
+    if len(without) < len(actions):
+        raise UsageError("A cause can only be taken out.", "Write --do H1=off.")
+    read = dict(_pairs(findings, "--finding E3=absent"))
+    for line in what_if_lines(ask(_saved(investigation), without, read), without, read):
+        click.echo(line)
+
+
+def _pairs(options: tuple[str, ...], example: str) -> list[tuple[str, str]]:
+    """NAME=STATE, the state behind the last `=`: names of places may hold one."""
+    pairs = [option.rpartition("=")[::2] for option in options]
+    if wrong := [option for option, (name, state) in zip(options, pairs, strict=True) if not (name and state)]:
+        raise UsageError(f"{', '.join(wrong)!r} does not say what it should be.", f"Write {example}.")
+    return pairs
 
 
 STORE = click.option(
@@ -180,10 +220,9 @@ def list_incidents(store: Path) -> None:
 @format_option
 def show_incident(number: int, store: Path, form: str | None, output: Path | None) -> None:
     """Render the saved investigation NUMBER again."""
-    from ..reports import render
     from .store import Store
 
-    write_text(render(Store(store).get(number), chosen_form(form, output)), output)
+    write_text(_rendered(Store(store).get(number), chosen_form(form, output)), output)
 
 
 @main.group()

@@ -67,7 +67,7 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
             "-f",
             "--format",
             "form",
-            type=click.Choice(["terminal", "html", "json", "md"]),
+            type=click.Choice(["terminal", "html", "json", "md", "bif"]),
             help="Default: by the ending of -o, else terminal.",
         ),
         click.option(
@@ -95,5 +95,5 @@ def write_text(text: str, output: Path | None) -> None:
 
 def chosen_form(form: str | None, output: Path | None) -> str:
     """The format asked for, else that of the file's ending, else the terminal's."""
-    by_ending = {".html": "html", ".json": "json", ".md": "md"}
+    by_ending = {".html": "html", ".json": "json", ".md": "md", ".bif": "bif"}
     return form or by_ending.get(output.suffix if output else "", "terminal")

@@ -46,10 +46,20 @@ class Posterior:
 
 @dataclass(frozen=True, slots=True)
 class Explains:
-    """P(the symptom would not have occurred without it | evidence), for each cause and for no catalogued cause."""
+    """P(the symptom would not have occurred without it | evidence), for each cause and for no catalogued cause.
+
+    `by_cause` and `unknown` count what its own link to the symptom did alone: these exclude each other. `through` is
+    what a cause did beyond that through the causes it set off; left out where that is nothing.
+    """
 
     by_cause: Mapping[str, float]
     unknown: float
+    through: Mapping[str, float] = field(default_factory=dict)
+
+    def needed(self, cause: str) -> float:
+        """P(the symptom would not have occurred without this cause), its effects included; 0 for one without
+        links."""
+        return self.by_cause.get(cause, 0.0) + self.through.get(cause, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

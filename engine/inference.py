@@ -1,9 +1,6 @@
 """The network that people see: the explanation network in pgmpy, which must agree with our own solver.
 
-The reported causes keep their places whole: rivals, mechanisms, signs. Everything else is folded, exactly, into one
-residual variable "elsewhere" whose states are the patterns of what the rest of the fabric does to the kept part. A
-residual with that many states is no `Node`, so the pgmpy model is built from `Explanation` directly. This is the only
-module that imports pgmpy, inside functions (3 to 5 s), and no pgmpy object leaves it.
+This is the only module that imports pgmpy, inside functions (3 to 5 s), and no pgmpy object leaves it.
 """
 
 from __future__ import annotations
@@ -13,15 +10,17 @@ import logging
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .counterfactual import symptom_of, twin
 from .errors import InferenceError
-from .frontier import Posterior, fold
+from .explanation import ELSEWHERE, Explanation, Residual, explanation, links_from
+from .frontier import Posterior
 from .frontier_powers import Table
 from .levels import steps_of
 from .network import Level, Likelihood, Network, Node, NodeKind
@@ -31,36 +30,10 @@ if TYPE_CHECKING:
 
 AGREEMENT = 1e-9  # DESIGN.md section 5: a larger difference of posteriors is an internal error
 _PARENT_LIMIT = 10  # parents of one flat noisy-OR table; DESIGN.md section 5 says about 12, judgement
-_RESIDUAL_BITS_LIMIT = 10  # 1,024 states of the residual; judgement
-_NODE_LIMIT = 150  # nodes of the kept part that pgmpy eliminates in about a second; judgement, measured 2026-11
-_ELSEWHERE = "elsewhere"
 
 
 def _states(top: int = 1) -> tuple[str, ...]:
     return ("off", "on") if top == 1 else ("off", *(f"level{level}" for level in range(1, 1 + top)))
-
-
-@dataclass(frozen=True, slots=True)
-class Residual:
-    """The folded part. `reads` are kept nodes that drive something elsewhere; `sets` are what elsewhere does to the
-    kept part: `elsewhere:<node>` (how far it turns that node on) or the id of a folded node that inhibits a kept sign.
-    `weights` has an axis for each, reads first, one index a level (1 is on), and sums to 1; it holds the evidence seen
-    elsewhere."""
-
-    reads: tuple[str, ...]
-    sets: tuple[str, ...]
-    weights: Table
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The reported part of a network. `kept` are the causes it answers for; `network` are the nodes at their places
-    with their evidence, some of them driven by `residual.sets`, which are not nodes of it. No residual: nothing was
-    folded."""
-
-    kept: tuple[str, ...]
-    network: Network
-    residual: Residual | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +44,10 @@ class CrossCheck:
     largest_difference: float
 
 
-def explanation(network: Network, keep: Sequence[str]) -> Explanation:
-    """The network around the leading causes of `keep`, as many of them as fit (at least one), all else folded.
-
-    Posteriors of the kept causes are those of the whole network. Raises InferenceError for an id that is no cause or
-    mechanism, and when not even the place of the first cause fits: over 150 nodes, or over 10 bits towards the rest.
-    """
-    hidden = {node.id for node in network.nodes if node.kind is not NodeKind.SIGN}
-    unknown = [name for name in keep if name not in hidden]
-    if unknown or not keep:
-        raise InferenceError(
-            f"Cannot explain {', '.join(unknown) or 'nothing'}.", "Name causes or mechanisms of this network."
-        )
-    parts = _divide(network, keep)
-    try:
-        residual = _residual(parts)
-    except InferenceError:
-        if len(keep) == 1:
-            raise
-        return explanation(network, keep[:-1])
-    return Explanation(tuple(keep), parts.kept, residual)
-
-
 def check(network: Network, posterior: Posterior, keep: Sequence[str]) -> CrossCheck:
     """Ask pgmpy for the posteriors of the kept causes; raises InferenceError where it differs by more than 1e-9."""
     shown = explanation(network, keep)
-    answers = _ask_pgmpy(shown)
+    answers = _ask_pgmpy(shown, shown.kept)
     differences = {cause: abs(answers[cause] - posterior.probability[cause]) for cause in shown.kept}
     worst = max(shown.kept, key=lambda cause: differences[cause])
     if not differences[worst] <= AGREEMENT:
@@ -107,13 +58,40 @@ def check(network: Network, posterior: Posterior, keep: Sequence[str]) -> CrossC
     return CrossCheck(shown.kept, differences[worst])
 
 
-def to_bif(network: Network, keep: Sequence[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """P(present | evidence) of each kept cause, and P(the symptom occurs in the world asked about | evidence), None
+    where the network has none that was looked at."""
+
+    causes: Mapping[str, float]
+    symptom: float | None
+
+
+def ask(shown: Explanation, without: Sequence[str] = ()) -> Answer:
+    """What the evidence of an explanation network says, and whether the symptom would be there `without` some causes,
+    all else as it was (Pearl's do(off), with what was seen kept).
+
+    Raises InferenceError for a name that is no cause of it, and where the evidence is impossible.
+    """
+    network = shown.network
+    if network.symptom not in {node.id for node in network.nodes} or network.symptom is None:
+        return Answer(_ask_pgmpy(shown, shown.kept), None)
+    asked, world = network.symptom, shown
+    if without:
+        symptom, both = symptom_of(network), twin(network, without)
+        seen = replace(symptom, leak=0.0, links=((both.kept.id, 1.0), (both.lost.id, 1.0)))
+        asked = both.kept.id
+        world = replace(shown, network=replace(network, nodes=(*both.nodes, both.kept, both.lost, seen)))
+    found = _ask_pgmpy(world, (*shown.kept, asked))
+    return Answer({cause: found[cause] for cause in shown.kept}, found[asked])
+
+
+def to_bif(shown: Explanation) -> str:
     """The explanation network as BIF text.
 
     Ids become BIF identifiers, with the id itself in the property `id`; what was seen of a variable is in the
     properties `evidence_off`, `evidence_on` or `evidence_level1`, … (its likelihoods): BIF has no place for evidence.
     """
-    shown = explanation(network, keep)
     evidence = _all_evidence(shown)
     with _quiet_pgmpy():
         from pgmpy.readwrite import BIFWriter
@@ -129,99 +107,7 @@ def to_bif(network: Network, keep: Sequence[str]) -> str:
         return str(BIFWriter(model))
 
 
-@dataclass(frozen=True, slots=True)
-class _Division:
-    kept: Network
-    folded: Network
-    reads: tuple[str, ...]
-    sets: tuple[str, ...]
-
-    @property
-    def bits(self) -> tuple[str, ...]:
-        return self.reads + self.sets
-
-
-def _divide(network: Network, keep: Sequence[str]) -> _Division:
-    """The kept part and the folded part, and the bits between them.
-
-    A sign seen absent falls in two, one of each part: all that drive it are off by themselves. Any other node with
-    parents in both parts stays in the kept part and is driven by `elsewhere:<node>`, the OR of its folded parents.
-    """
-    places = {node.place or node.id for node in network.nodes if node.id in set(keep)}
-    is_kept = {
-        node.id: (node.place or node.id) in places
-        for node in network.nodes
-        if node.kind is not NodeKind.SIGN or node.place
-    }
-    kept: list[Node] = []
-    folded: list[Node] = []
-    outside: list[Node] = []
-    reads: set[str] = set()
-    sets: set[str] = set()
-    kept_evidence: dict[str, Likelihood] = {}
-    folded_evidence: dict[str, Likelihood] = {}
-    for node in network.nodes:
-        seen = network.evidence.get(node.id)
-        if node.kind is NodeKind.SIGN and (seen is None or len(set(seen.by_level)) == 1):
-            continue
-        kept_links, kept_higher = _links_from(node, lambda parent: is_kept[parent])
-        folded_links, folded_higher = _links_from(node, lambda parent: not is_kept[parent])
-        is_shared_sign = node.id not in is_kept
-        if not (is_kept[node.id] if not is_shared_sign else kept_links):
-            folded.append(node)
-            if seen is not None:
-                folded_evidence[node.id] = seen
-            reads.update(parent for parent, _ in (*node.links, *node.inhibitors) if is_kept[parent])
-            continue
-        if seen is not None:
-            kept_evidence[node.id] = seen
-        sets.update(parent for parent, _ in node.inhibitors if not is_kept[parent])
-        if is_shared_sign and seen is not None and seen.is_absence:
-            if folded_links:
-                folded.append(replace(node, leak=0.0, links=folded_links, higher=()))
-                folded_evidence[node.id] = Likelihood(1.0, 0.0)
-            kept.append(replace(node, links=kept_links, higher=kept_higher))
-        elif folded_links:
-            pressure = f"{_ELSEWHERE}:{node.id}"
-            sets.add(pressure)
-            silent = tuple(Level(0.0, level.links) for level in folded_higher)
-            outside.append(Node(pressure, NodeKind.SIGN, None, 0.0, folded_links, higher=silent))
-            felt = tuple(Level(level.leak, (*level.links, (pressure, 1.0))) for level in kept_higher)
-            kept.append(replace(node, links=(*kept_links, (pressure, 1.0)), higher=felt))
-        else:
-            kept.append(node)
-    roots = [Node(name, NodeKind.CAUSE, None, 0.5) for name in sorted(reads)]
-    return _Division(
-        Network(tuple(kept), kept_evidence, network.symptom),
-        Network((*roots, *folded, *outside), folded_evidence),
-        tuple(sorted(reads)),
-        tuple(sorted(sets)),
-    )
-
-
-def _links_from(
-    node: Node, is_wanted: Callable[[str], bool]
-) -> tuple[tuple[tuple[str, float], ...], tuple[Level, ...]]:
-    """The links of a node from some of its parents: those of its first level, and the levels above."""
-    links = tuple(link for link in node.links if is_wanted(link[0]))
-    higher = (Level(level.leak, tuple(link for link in level.links if is_wanted(link[0]))) for level in node.higher)
-    return links, tuple(higher)
-
-
-def _residual(parts: _Division) -> Residual | None:
-    if len(parts.bits) > _RESIDUAL_BITS_LIMIT or len(parts.kept.nodes) > _NODE_LIMIT:
-        raise InferenceError(
-            f"The kept places have {len(parts.kept.nodes)} nodes and {len(parts.bits)} bits towards the rest, "
-            f"at most {_NODE_LIMIT} and {_RESIDUAL_BITS_LIMIT} can be shown.",
-            "Report the cause without an explanation network.",
-        )
-    if not parts.bits:
-        return None
-    weights = fold(parts.folded, parts.bits).weights
-    return Residual(parts.reads, parts.sets, weights / weights.sum())
-
-
-def _ask_pgmpy(shown: Explanation) -> dict[str, float]:
+def _ask_pgmpy(shown: Explanation, asked: Sequence[str]) -> dict[str, float]:
     with _quiet_pgmpy():
         from pgmpy.factors.discrete import TabularCPD
         from pgmpy.inference import VariableElimination
@@ -242,7 +128,7 @@ def _ask_pgmpy(shown: Explanation) -> dict[str, float]:
                 shares = [[p / sum(seen)] for p in seen]
                 soft.append(TabularCPD(variable, len(seen), shares, state_names={variable: list(states)}))
         answers: dict[str, float] = {}
-        for name in shown.kept:
+        for name in asked:
             variable = names[name]
             if variable in hard:
                 answers[name] = float(hard[variable] == "on")
@@ -262,7 +148,7 @@ def _all_evidence(shown: Explanation) -> dict[str, Likelihood]:
 
 
 def _agreement(name: str) -> str:
-    return f"{_ELSEWHERE} agrees on {name}"
+    return f"{ELSEWHERE} agrees on {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,15 +222,15 @@ def _with_few_parents(node: Node, place_of: Mapping[str, str]) -> Iterator[Node]
         return
     by_place: dict[str, list[str]] = defaultdict(list)
     for parent, _ in node.links:
-        by_place[place_of.get(parent, _ELSEWHERE)].append(parent)
+        by_place[place_of.get(parent, ELSEWHERE)].append(parent)
     ors: list[Node] = []
     for place, parents in by_place.items():
         for start in range(0, len(parents), _PARENT_LIMIT):
-            links, higher = _links_from(node, set(parents[start : start + _PARENT_LIMIT]).__contains__)
+            links, higher = links_from(node, set(parents[start : start + _PARENT_LIMIT]).__contains__)
             silent = tuple(Level(0.0, level.links) for level in higher)
             name = f"{node.id} from {place}/{start}"
             ors.append(Node(name, NodeKind.MECHANISM, place, 0.0, links, higher=silent))
-    place_of = {**place_of, **dict.fromkeys((one.id for one in ors), _ELSEWHERE)}
+    place_of = {**place_of, **dict.fromkeys((one.id for one in ors), ELSEWHERE)}
     yield from ors
     passed_on = tuple((one.id, 1.0) for one in ors)
     higher = tuple(Level(level.leak, passed_on) for level in node.higher)
@@ -359,14 +245,14 @@ def _residual_tables(residual: Residual) -> Iterator[_Table]:
     """
     patterns = np.argwhere(residual.weights > 0.0)
     states = tuple("p" + "".join(map(str, pattern)) for pattern in patterns.tolist())
-    yield _Table(_ELSEWHERE, states, (), residual.weights[tuple(patterns.T)])
+    yield _Table(ELSEWHERE, states, (), residual.weights[tuple(patterns.T)])
     for position, name in enumerate((*residual.reads, *residual.sets)):
         levels = np.arange(residual.weights.shape[position])
         is_state = (levels[:, None] == patterns[:, position]).astype(np.float64)
         if position < len(residual.reads):
-            yield _Table(_agreement(name), _states(), (name, _ELSEWHERE), np.stack([1.0 - is_state, is_state]))
+            yield _Table(_agreement(name), _states(), (name, ELSEWHERE), np.stack([1.0 - is_state, is_state]))
         else:
-            yield _Table(name, _states(len(levels) - 1), (_ELSEWHERE,), is_state)
+            yield _Table(name, _states(len(levels) - 1), (ELSEWHERE,), is_state)
 
 
 def _identifiers(ids: Sequence[str]) -> dict[str, str]:

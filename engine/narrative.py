@@ -113,6 +113,7 @@ def narrate(
         timeline=timeline(observed, places, compiled, roots, citations, asked, symptom_id, onset),
         next_checks=told_checks(reflection, judgement, citations, places),
         sensitivity=told_sensitivity(reflection, citations, places, ids),
+        network=reflection.network,
         telemetry=chart_lines(observed, places, compiled, roots, citations, symptom_id),
         coverage=coverage(knowledge, observed),
         read_issues=tuple(

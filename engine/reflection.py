@@ -1,4 +1,5 @@
-"""Second thoughts on the verdicts: the weight of each finding, what to read next, what a verdict hangs on."""
+"""Second thoughts on the verdicts: the weight of each finding, what to read next, what a verdict hangs on,
+and the part of the network that is shown."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from .compile import Compiled
 from .leave_out import LeaveOut, Weights
 from .next_checks import Check, next_checks
 from .places import Places
+from .results import ExplanationNetwork, NextCheck
 from .results import Hinge as HingeRow
-from .results import NextCheck
 from .results import Sensitivity as SensitivityRow
 from .rules import KnowledgeBase
 from .sensitivity import Grounds, Hinge, grounds
+from .shown_network import shown_network
 from .verdicts import Judgement
 from .wording import percent, statement, what_to_read
 
@@ -28,28 +30,30 @@ MOST_ASSUMPTIONS = 2
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What one more look at a judged network says."""
+    """What one more look at a judged network says; `network`: the part that is shown, None where there is none."""
 
     weights: Weights
     checks: tuple[Check, ...]
     grounds: tuple[Grounds, ...]
+    network: ExplanationNetwork | None
 
 
 def reflect(
     compiled: Compiled, knowledge: KnowledgeBase, places: Places, judgement: Judgement, is_quick: bool = False
 ) -> Reflection:
-    """All three, exact, from small sums around the listed hypotheses; when `is_quick` only weights, and those of each
+    """All of it, exact, from small sums around the listed hypotheses; when `is_quick` only weights, and those of each
     finding by itself."""
     surroundings = Surroundings(compiled.network, judgement.explains)
     leave_out = LeaveOut(compiled, judgement.posterior, surroundings)
     rows = (*judgement.listed, *judgement.rest)
     if is_quick:
-        return Reflection(leave_out.weights(rows, most_nodes=0), (), ())
+        return Reflection(leave_out.weights(rows, most_nodes=0), (), (), None)
     weights = leave_out.weights(rows)
     return Reflection(
         weights,
         next_checks(compiled, knowledge, places, judgement, surroundings),
         grounds(compiled, judgement, surroundings, leave_out, weights),
+        shown_network(compiled, judgement, surroundings),
     )
 
 

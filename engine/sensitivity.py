@@ -126,7 +126,7 @@ class Sensitivity:
 
     def _needed(self, members: tuple[str, ...]) -> float | None:
         explains = self._judgement.explains
-        return None if explains is None else sum(explains.by_cause.get(node, 0.0) for node in members)
+        return None if explains is None else sum(explains.needed(node) for node in members)
 
     def _lost(self, verdict: Verdict, members: tuple[str, ...], rivals: Iterable[Verdict]) -> Iterator[Hinge]:
         """The verdict without each of the findings that weigh most in it or in a rival."""
@@ -183,12 +183,12 @@ class Sensitivity:
             yield Hinge("grade", outcome, finding, verdict.hypothesis.cause.id, grade=cell.by_level[0])
 
     def _outcome(self, members: tuple[str, ...], nearby: Nearby, changed: Network) -> Outcome:
-        posterior, explains = self._surroundings.explained(nearby, changed)
+        posterior, explains = self._surroundings.explained(nearby, changed, with_effects=True)
         joint = any_of(changed, {"class": members}, posterior)["class"]
         is_supported = joint >= SUPPORTED
         if self._judgement.explains is None:
             return Outcome(joint, 0.0, is_supported, False, None)
-        needed = {n: p for n, p in explains.by_cause.items() if n not in self._judgement.consequences}
+        needed = self._judgement.attribution.counted(explains)
         total = explains.unknown + sum(needed.values())
         shares: dict[str, float] = {}
         for verdict in self._judgement.listed:

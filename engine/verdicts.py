@@ -10,8 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from .around import explained_around
+from .attribution import Attribution, attribution
 from .compile import Compiled
-from .frontier import Explains, Posterior, any_of, symptom_shares
+from .frontier import Explains, Posterior, any_of
 from .hypotheses import Hypothesis
 from .places import Places
 from .results import Role, Status
@@ -91,7 +93,8 @@ class TieClassVerdict:
 class Judgement:
     """All verdicts, listed ones first by share and probability, then one rest row per cause.
 
-    `explains`: how the symptom is explained, None without one; `consequences`: supported causes that another set off.
+    `explains`: how the symptom is explained, None without one; `attribution`: who answers for it where one cause
+    set off another.
     """
 
     listed: tuple[Verdict, ...]
@@ -102,7 +105,7 @@ class Judgement:
     by_loop: Mapping[str, float]
     by_domain: Mapping[str, float]
     explains: Explains | None
-    consequences: frozenset[str]
+    attribution: Attribution
 
 
 class Judge:
@@ -117,32 +120,20 @@ class Judge:
         self._compiled = compiled
         self._posterior = posterior
         self._explains = self._explained()
-        self._consequences = self._find_consequences()
-        explained = sum(v for node, v in self._explains.by_cause.items() if node not in self._consequences)
-        self._total = self._explains.unknown + explained
+        supported = frozenset(node for node in compiled.hypotheses if posterior.probability[node] >= SUPPORTED)
+        self._attribution = attribution(compiled, supported)
+        self._counted = self._attribution.counted(self._explains)
+        self._total = self._explains.unknown + sum(self._counted.values())
         self._relevances: dict[str, tuple[Relevance, ...]] = {}
 
     def _explained(self) -> Explains:
         if self._compiled.symptom is None:
             return Explains({}, 0.0)
-        return symptom_shares(self._compiled.network, self._posterior)
-
-    def _find_consequences(self) -> frozenset[str]:
-        """Supported causes that a supported cause triggered, unless they outlive their trigger: share 0."""
-        probability = self._posterior.probability
-        return frozenset(
-            node
-            for node, triggers in self._compiled.triggers.items()
-            if not self._compiled.hypotheses[node].cause.outlives_trigger
-            and probability[node] >= SUPPORTED
-            and any(probability[trigger] >= SUPPORTED for trigger in triggers)
-        )
+        return explained_around(self._compiled.network, self._posterior)
 
     def share(self, node: str) -> float:
         """The part of the symptom this cause explains; 0 for consequences and without a symptom."""
-        if self._total <= 0 or node in self._consequences:
-            return 0.0
-        return self._explains.by_cause.get(node, 0.0) / self._total
+        return self._counted.get(node, 0.0) / self._total if self._total > 0 else 0.0
 
     def relevances(self, node: str) -> tuple[Relevance, ...]:
         if node not in self._relevances:
@@ -187,7 +178,7 @@ class Judge:
             self._weights(loops),
             self._weights(domains),
             self._explains if self._compiled.symptom is not None else None,
-            self._consequences,
+            self._attribution,
         )
 
     def _listed(self, by_cause: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
@@ -221,7 +212,7 @@ class Judge:
         shown = unread or weakest
         own_probability = joint if is_rest else self._posterior.probability[lead]
         status = _status(joint, unread is None, refuted, own_probability, share)
-        explained = None if self._compiled.symptom is None else sum(self._explains.by_cause.get(n, 0.0) for n in nodes)
+        explained = None if self._compiled.symptom is None else sum(self._explains.needed(n) for n in nodes)
         return Verdict(
             (lead, *(node for node in nodes if node != lead)) if is_rest else nodes,
             hypothesis if not is_rest else self._compiled.hypotheses[shown],
@@ -263,16 +254,11 @@ class Judge:
         return tuple(found)
 
     def _role(self, node: str, share: float) -> Role:
-        if node in self._consequences:
+        if node in self._attribution.consequences:
             return "consequence"
         if self._compiled.symptom is None:
             return "co_occurring"
-        effects = [child for child, triggers in self._compiled.triggers.items() if node in triggers]
-        outlived = any(
-            self._compiled.hypotheses[child].cause.outlives_trigger and self._posterior.probability[child] >= SUPPORTED
-            for child in effects
-        )
-        if outlived:
+        if node in self._attribution.outlived:
             return "contributing"
         return "root" if share >= ROOT_SHARE else "contributing" if share >= CONTRIBUTES else "co_occurring"
 

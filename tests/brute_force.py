@@ -167,3 +167,48 @@ def shuffled(network: Network, seed: int) -> Network:
     items = list(network.evidence.items())
     dice.shuffle(items)
     return replace(network, nodes=tuple(order), evidence=dict(items))
+
+
+def needed_causes(network: Network, without: Sequence[str]) -> float:
+    """P(the symptom is on, and off in the world without these causes | evidence)."""
+    return sum(weight for (real, other), weight in symptom_in_both_worlds(network, without).items() if real > other)
+
+
+def left_of_symptom(network: Network, without: Sequence[str]) -> float:
+    """P(the symptom is on in the world without these causes | evidence)."""
+    return sum(weight for (_, other), weight in symptom_in_both_worlds(network, without).items() if other)
+
+
+def symptom_in_both_worlds(network: Network, without: Sequence[str]) -> dict[tuple[bool, bool], float]:
+    """P(the symptom in the world that was seen and in the one without these causes | evidence), by enumeration of a
+    twin network: both worlds share the switch of each leak and link."""
+    symptom = next(node for node in network.nodes if node.id == network.symptom)
+    worlds: dict[tuple[frozenset[str], frozenset[str]], float] = {(frozenset(), frozenset()): 1.0}
+    hidden = [node for node in network.nodes if node.kind is not NodeKind.SIGN]
+    for node in (*hidden, symptom):
+        following: dict[tuple[frozenset[str], frozenset[str]], float] = {}
+        for (real, other), weight in worlds.items():
+            near = [link for link in node.links if link[0] in real | other]
+            for thrown in itertools.product((False, True), repeat=1 + len(near)):
+                part = weight * (node.leak if thrown[0] else 1.0 - node.leak)
+                for (_, p), is_thrown in zip(near, thrown[1:], strict=True):
+                    part *= p if is_thrown else 1.0 - p
+                acting = [parent for (parent, _), is_thrown in zip(near, thrown[1:], strict=True) if is_thrown]
+                is_on = thrown[0] or any(parent in real for parent in acting)
+                stays = node.id not in without and (thrown[0] or any(parent in other for parent in acting))
+                key = (real | {node.id} if is_on else real, other | {node.id} if stays else other)
+                following[key] = following.get(key, 0.0) + part
+        worlds = {key: weight for key, weight in following.items() if weight > 0.0}
+    found: dict[tuple[bool, bool], float] = {}
+    for (real, other), weight in worlds.items():
+        on = {node.id: node.id in real for node in hidden}
+        for node in hidden:
+            weight *= network.evidence.get(node.id, UNKNOWN).by_level[on[node.id]]
+        for node in network.nodes:
+            if node.kind is NodeKind.SIGN and node is not symptom and node.id in network.evidence:
+                seen = network.evidence[node.id].by_level
+                weight *= sum(p * likelihood for p, likelihood in zip(chances(node, on), seen, strict=True))
+        weight *= network.evidence.get(symptom.id, UNKNOWN).by_level[symptom.id in real]
+        states = (symptom.id in real, symptom.id in other)
+        found[states] = found.get(states, 0.0) + weight
+    return {states: weight / sum(found.values()) for states, weight in found.items()}

@@ -8,11 +8,12 @@ import sys
 from dataclasses import replace
 
 import pytest
-from brute_force import PRESENT, random_network
+from brute_force import PRESENT, left_of_symptom, random_network
 
 from causeline.engine.errors import InferenceError
+from causeline.engine.explanation import explanation
 from causeline.engine.frontier import solve
-from causeline.engine.inference import check, explanation, to_bif
+from causeline.engine.inference import ask, check, to_bif
 from causeline.engine.network import Level, Likelihood, Network, Node, NodeKind
 
 CAUSE, MECHANISM, SIGN = NodeKind.CAUSE, NodeKind.MECHANISM, NodeKind.SIGN
@@ -49,6 +50,23 @@ def test_pgmpy_agrees_about_the_kept_causes(seed: int) -> None:
     assert found.largest_difference <= 1e-12
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_pgmpy_answers_what_would_be_left_without_a_cause(seed: int) -> None:
+    network = random_network(seed, hidden_limit=8)
+    seen = PRESENT if seed % 3 else Likelihood(0.2, 0.9)
+    network = replace(network, evidence={**network.evidence, "s0": seen})
+    try:
+        solve(network)
+    except InferenceError:
+        pytest.skip("impossible evidence")
+    shown = explanation(network, causes_of(network)[seed % 2 :: 2])
+    if "s0" not in {node.id for node in shown.network.nodes}:
+        pytest.skip("nothing kept bears on the symptom")
+    assert ask(shown).symptom == pytest.approx(left_of_symptom(network, ()), abs=1e-9)
+    for without in ([shown.kept[0]], list(shown.kept)):
+        assert ask(shown, without).symptom == pytest.approx(left_of_symptom(network, without), abs=1e-9)
+
+
 def test_the_rest_of_a_fabric_is_folded_without_a_trace_in_the_posteriors() -> None:
     network = fabric(places=40, causes=3)
     posterior = solve(network)
@@ -74,7 +92,8 @@ def test_a_sign_with_many_parents_is_split_by_place_and_stays_exact() -> None:
     keep = [f"c0@{place}" for place in range(4)]
     assert check(network, solve(network), keep).largest_difference <= 1e-12
     parents = [
-        line.count(",") + 1 for line in re.findall(r"^probability \( \w+ \| (.*) \)", to_bif(network, keep), re.M)
+        line.count(",") + 1
+        for line in re.findall(r"^probability \( \w+ \| (.*) \)", to_bif(explanation(network, keep)), re.M)
     ]
     assert 1 < max(parents) <= 12
 
@@ -95,7 +114,7 @@ def test_a_sign_with_levels_is_one_variable_whoever_drives_it() -> None:
     assert shown.residual is not None
     assert shown.residual.weights.shape == (2, 2, 2, 2, 4)
     assert check(folded, solve(folded), ["c2@1", "c0@20"]).largest_difference <= 1e-12
-    told = to_bif(folded, ["c2@1", "c0@20"])
+    told = to_bif(explanation(folded, ["c2@1", "c0@20"]))
     assert re.search(r"variable step \{\s+type discrete \[ 4 \] \{ off, level1, level2, level3 \};", told)
     assert "evidence_level3 = 0.1" in told
 
@@ -130,7 +149,7 @@ def test_bif_text_gives_the_same_posterior_to_whoever_reads_it() -> None:
     network = fabric(places=6, causes=2)
     network = replace(network, evidence={**network.evidence, "marks@1": PRESENT})
     keep = ["c1@1"]
-    reader = BIFReader(string=to_bif(network, keep), include_properties=True)
+    reader = BIFReader(string=to_bif(explanation(network, keep)), include_properties=True)
     told = {
         variable: dict(line.split(" = ", 1) for line in lines) for variable, lines in reader.variable_properties.items()
     }
@@ -156,5 +175,5 @@ def test_pgmpy_is_imported_late_and_stays_silent(capfd: pytest.CaptureFixture[st
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
     network = fabric(places=3, causes=2)
     check(network, solve(network), ["c0@1"])
-    to_bif(network, ["c0@1"])
+    to_bif(explanation(network, ["c0@1"]))
     assert capfd.readouterr() == ("", "")

@@ -6,9 +6,17 @@ import math
 from dataclasses import replace
 
 import pytest
-from brute_force import ABSENT, PRESENT, evidence_and_marginals, needed_for_symptom, random_network
+from brute_force import (
+    ABSENT,
+    PRESENT,
+    evidence_and_marginals,
+    needed_causes,
+    needed_for_symptom,
+    random_network,
+)
 
-from causeline.engine.around import Surroundings
+from causeline.engine.around import Surroundings, explained_around
+from causeline.engine.counterfactual import WORTH_SUMMING
 from causeline.engine.frontier import solve, symptom_shares
 from causeline.engine.network import Likelihood, Network, Node, NodeKind
 from causeline.engine.next_checks import expected_bits
@@ -61,6 +69,23 @@ def test_leaving_a_finding_out_equals_solving_without_it(network: Network) -> No
             assert alone.probability[node.id] == pytest.approx(marginals[node.id], rel=1e-9)
         assert explains.by_cause == pytest.approx(symptom_shares(without).by_cause, rel=1e-8, abs=1e-15)
         assert explains.unknown == pytest.approx(symptom_shares(without).unknown, rel=1e-8)
+
+
+@pytest.mark.parametrize("network", NETWORKS[:8])
+def test_what_causes_did_through_their_effects_is_that_of_a_twin_network(network: Network) -> None:
+    posterior = solve(network)
+    explains = explained_around(network, posterior)
+    surroundings = Surroundings(network, explains)
+    sign = next(n.id for n in network.nodes if n.kind is NodeKind.SIGN and n.id in network.evidence)
+    without = replace(network, evidence={name: seen for name, seen in network.evidence.items() if name != sign})
+    for cause in [node.id for node in network.nodes if node.kind is NodeKind.CAUSE]:
+        if posterior.probability[cause] < WORTH_SUMMING:
+            continue
+        assert explains.needed(cause) == pytest.approx(needed_causes(network, [cause]), rel=1e-8, abs=1e-12)
+        nearby = surroundings.near([cause, *surroundings.parents(sign)])
+        changed, then = surroundings.explained(nearby, nearby.changed({sign: None}), with_effects=True)
+        if changed.probability[cause] >= WORTH_SUMMING:
+            assert then.needed(cause) == pytest.approx(needed_causes(without, [cause]), rel=1e-8, abs=1e-12)
 
 
 def entropy(chances: list[float]) -> float:

@@ -171,6 +171,9 @@ def test_an_effect_is_a_consequence_of_its_trigger() -> None:
     assert (effect.status, effect.role, effect.share) == ("supported", "consequence", 0.0)
     assert effect.triggered_by == (flap.id,)
     assert flap.triggered_by == ()
+    # What the flap did through the uneven spread is the flap's: without it hardly anything is left of the slowdown.
+    assert flap.explains is not None and effect.explains is not None
+    assert flap.explains > 0.9 > 0.3 > effect.explains
 
 
 def test_an_effect_that_outlives_its_trigger_is_the_root() -> None:

@@ -1,0 +1,44 @@
+"""Who a slowdown is put down to where one cause set off another (DESIGN.md section 6).
+
+A trigger answers for its effects, so these get no share beside it. What outlives its trigger answers for itself: it has
+to be ended, whatever began it, and the trigger keeps what it did directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from .compile import Compiled
+from .frontier import Explains
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """`consequences`: supported causes that a supported cause set off; `outlived`: supported causes whose supported
+    effect outlives them."""
+
+    consequences: frozenset[str]
+    outlived: frozenset[str]
+
+    def counted(self, explains: Explains) -> dict[str, float]:
+        """What of the symptom each cause is counted for."""
+        return {
+            cause: 0.0 if cause in self.consequences else own if cause in self.outlived else explains.needed(cause)
+            for cause, own in explains.by_cause.items()
+        }
+
+
+def attribution(compiled: Compiled, supported: Collection[str]) -> Attribution:
+    """From the trigger edges between supported causes."""
+    edges = [
+        (trigger, effect)
+        for effect, triggers in compiled.triggers.items()
+        for trigger in triggers
+        if effect in supported and trigger in supported
+    ]
+    lasting = {effect for _, effect in edges if compiled.hypotheses[effect].cause.outlives_trigger}
+    return Attribution(
+        frozenset(effect for _, effect in edges if effect not in lasting),
+        frozenset(trigger for trigger, effect in edges if effect in lasting),
+    )
