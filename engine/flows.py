@@ -1,7 +1,8 @@
 """Where the bytes that some hosts of a job send may go: the ports they may leave devices by.
 
-Only what a record says narrows that down: a ring sends to the next host of the placement, a job with targets to those,
-any other host to all of the job. Of several shortest ways each may be taken.
+Only what a record says narrows that down: a ring sends to the next host of the placement, a job with targets to those
+(when it saves a checkpoint, if that is only a part of its traffic), any other host to all of the job. Of several
+shortest ways each may be taken.
 """
 
 from __future__ import annotations
@@ -14,30 +15,47 @@ from .topology import End, Topology
 RING = "ring_allreduce"
 """Traffic in which each host sends to the next of the placement, the last to the first."""
 
+CHECKPOINT = "checkpoint"
+"""The part of a job's traffic, as in `ring_allreduce+checkpoint`, that goes to its targets, and in some steps only."""
+
 Leaves = frozenset[str]
 """The leaves that a host attaches to."""
 
 
-def receivers(topology: Topology, job: str, host: str) -> frozenset[str]:
-    """The hosts that a host of a job may send to; all others of the job where no record says more."""
+def saves_now_and_then(topology: Topology, job: str) -> bool:
+    """Whether a job sends to its targets in some steps only, and to its own hosts in every one."""
+    placement = topology.jobs.get(job)
+    if placement is None or not placement.targets or not placement.traffic:
+        return False
+    parts = placement.traffic.split("+")
+    return CHECKPOINT in parts and len(parts) > 1
+
+
+def receivers(topology: Topology, job: str, host: str, *, in_every_step: bool = False) -> frozenset[str]:
+    """The hosts that a host of a job may send to, or those it sends to in every step; all others of the job where no
+    record says more."""
     placement = topology.jobs.get(job)
     if placement is None:
         return frozenset()
-    if placement.targets:
-        return frozenset(placement.targets) - {host}
-    if placement.traffic == RING and host in placement.hosts:
-        return frozenset({placement.hosts[(placement.hosts.index(host) + 1) % len(placement.hosts)]}) - {host}
-    return frozenset(placement.hosts) - {host}
+    is_mixed = saves_now_and_then(topology, job)
+    found: set[str] = set() if is_mixed and in_every_step else set(placement.targets)
+    if is_mixed or not placement.targets:
+        is_ring = RING in (placement.traffic or "").split("+") and host in placement.hosts
+        after = placement.hosts.index(host) + 1 if is_ring else 0
+        found.update((placement.hosts[after % len(placement.hosts)],) if is_ring else placement.hosts)
+    return frozenset(found) - {host}
 
 
-def ports_crossed(topology: Topology, job: str, senders: Iterable[str]) -> frozenset[End]:
-    """The ports by which bytes of these hosts may leave a NIC or a switch."""
+def ports_crossed(
+    topology: Topology, job: str, senders: Iterable[str], *, in_every_step: bool = False
+) -> frozenset[End]:
+    """The ports by which bytes of these hosts may leave a NIC or a switch, at all or in every step."""
     found: set[End] = set()
     pairs: set[tuple[Leaves, Leaves]] = set()
     last_hops: dict[Leaves, set[str]] = defaultdict(set)
     for host in senders:
         found.update((host, nic) for nic in topology.ports_of.get(host, ()))
-        for receiver in receivers(topology, job, host):
+        for receiver in receivers(topology, job, host, in_every_step=in_every_step):
             near, far = _leaves(topology, host), _leaves(topology, receiver)
             pairs.add((near, far))
             last_hops[far].add(receiver)

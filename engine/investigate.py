@@ -25,7 +25,7 @@ from .profiles import profile_series
 from .reflection import reflect
 from .results import Investigation
 from .rules import KnowledgeBase
-from .symptom import Symptom, find_symptoms
+from .symptom import Symptom, SymptomKind, find_symptoms
 from .telemetry import Telemetry
 from .topology import Topology
 from .verdicts import Judgement, judge
@@ -103,7 +103,7 @@ def gather(reading: Reading, knowledge: KnowledgeBase, progress: Progress = lamb
     signals.reduce(telemetry, split)
     issues = (*issues, *telemetry.issues, *completeness_issues(topology, telemetry, job, window))
     observed = (
-        Observed(topology, telemetry, split, symptom.job, symptom.unexplained)
+        Observed(topology, telemetry, split, symptom.job, symptom.unexplained, symptom.kind is SymptomKind.RISE)
         if symptom
         else Observed(topology, telemetry, split, None)
     )

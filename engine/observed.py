@@ -31,7 +31,7 @@ class Observed:
     """A fabric with its telemetry around one onset.
 
     `job` is the job that slowed, None for anomalies only; `unexplained` is the probability that it did so without any
-    catalogued cause, in half an hour.
+    catalogued cause, in half an hour; `is_every_step_slower`: not only some steps, or one.
     """
 
     def __init__(
@@ -41,12 +41,14 @@ class Observed:
         split: Split,
         job: str | None,
         unexplained: float = UNEXPLAINED,
+        is_every_step_slower: bool = False,
     ) -> None:
         self.topology = topology
         self.telemetry = telemetry
         self.split = split
         self.job = job
         self.unexplained = unexplained
+        self.is_every_step_slower = is_every_step_slower
         self._signals: dict[str, dict[Key, Signal]] = {}
 
     def signals(self, metric: str) -> Mapping[Key, Signal]:

@@ -1,7 +1,8 @@
 """Whether the timing of the ranks names a place for a job's slowdown, or clears it.
 
 What slows a job shows in the timing of the ranks it acts on: a slow host enters late, a slow way makes the sends that
-cross it finish late. A place that neither kind of rank touches may be ill, but it did not slow this job.
+cross it finish late. A place that neither kind of rank touches may be ill, but it did not slow this job. Nor does the
+way to a checkpoint store slow every step of a job that saves now and then.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from .flows import ports_crossed
+from .flows import ports_crossed, saves_now_and_then
 from .observed import Observed
 from .pause_graph import ABOVE_BASELINE
 from .places import Places
@@ -28,6 +29,10 @@ CLEARED_LINK = 0.05
 """P(symptom | a cause whose place touches none of the ranks that became slow) (judgement: what is left is that the
 timing misleads)."""
 
+SELDOM_LINK = 0.0002
+"""P(every step is slower | a cause whose place the job's bytes cross in some steps only) (judgement: a hundredth of
+what is left for causes nobody knows; it would need a record of the traffic that is wrong)."""
+
 
 class TimedPlaces:
     """Places of one fabric against the rank timing of the job asked about."""
@@ -38,15 +43,22 @@ class TimedPlaces:
 
     def symptom_link(self, cause: Cause, scope: Scope) -> float:
         """P(symptom | this cause at this place alone)."""
-        is_named = self.names(scope)
+        # What is wrong with a link alone loses packets: it fills no queue that others wait for.
+        is_lossy = scope.kind is ScopeKind.LINK and all(drive.at is Relation.SELF for drive in cause.drives.values())
+        is_named = self.names(scope, holds_up=not is_lossy)
+        if not is_named and self._is_seldom_crossed(scope, holds_up=not is_lossy):
+            return SELDOM_LINK
         if is_named is False:
             return CLEARED_LINK
         if cause.symptom is not None:
             return cause.symptom.p
         return NAMED_LINK if is_named else CROSSED_LINK
 
-    def names(self, scope: Scope) -> bool | None:
-        """True: ranks that this place can touch became slow; False: only others did; None: the timing cannot tell."""
+    def names(self, scope: Scope, *, holds_up: bool = True) -> bool | None:
+        """True: ranks that this place can touch became slow; False: only others did; None: the timing cannot tell.
+
+        `holds_up`: what is wrong there may make others wait.
+        """
         timing = self._observed.rank_timing
         ends = {*self._places.ports(scope)}
         if timing is None or not timing.is_enough or not ends:
@@ -56,7 +68,23 @@ class TimedPlaces:
             return is_late
         if self._slow_ports is None:
             return None
-        return any(end in self._slow_ports for end in self._acts_on(ends))
+        return not self._slow_ports.isdisjoint(self._acts_on(ends) if holds_up else ends)
+
+    def _is_seldom_crossed(self, scope: Scope, *, holds_up: bool) -> bool:
+        """Whether every step is slower, but the job's bytes cross the place, or wait for it, in some steps only."""
+        ends = {*self._places.ports(scope)}
+        if not ends or self._usual_ports is None:
+            return False
+        return self._usual_ports.isdisjoint(self._acts_on(ends) if holds_up else ends)
+
+    @cached_property
+    def _usual_ports(self) -> frozenset[End] | None:
+        """Ports that bytes of the job may cross in every step; None where that is no narrower than at all, or where
+        not every step is slower."""
+        topology, job = self._observed.topology, self._observed.job
+        if job is None or not self._observed.is_every_step_slower or not saves_now_and_then(topology, job):
+            return None
+        return ports_crossed(topology, job, topology.jobs[job].hosts, in_every_step=True)
 
     @cached_property
     def _slow_ports(self) -> frozenset[End] | None:
@@ -68,7 +96,8 @@ class TimedPlaces:
             return frozenset()
         if are_longer is None or timing.sends_slow_alike or not timing.slow_senders:
             return None
-        return ports_crossed(self._observed.topology, job, timing.slow_senders)
+        in_every_step = self._observed.is_every_step_slower
+        return ports_crossed(self._observed.topology, job, timing.slow_senders, in_every_step=in_every_step)
 
     def _acts_on(self, ends: set[End]) -> Iterator[End]:
         """The ports of a place, for a NIC also the leaf's towards it, and those that its pausing may hold up."""

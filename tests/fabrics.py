@@ -113,7 +113,11 @@ def gauge(place: str, metric: str, before: float, after: float, every: float = 1
 
 
 def observe(
-    facts: Iterable[Fact], onset: float | None = ONSET, job: str | None = JOB, uncertainty_s: float = 0.0
+    facts: Iterable[Fact],
+    onset: float | None = ONSET,
+    job: str | None = JOB,
+    uncertainty_s: float = 0.0,
+    every_step: bool = False,
 ) -> Observed:
     """The facts as the signs see them, split at the onset."""
     facts = list(facts)
@@ -121,7 +125,7 @@ def observe(
     telemetry = Telemetry([fact for fact in facts if isinstance(fact, Series)], topology.resolve_port)
     split = signals.Split(START, END, onset, uncertainty_s)
     signals.reduce(telemetry, split)
-    return Observed(topology, telemetry, split, job)
+    return Observed(topology, telemetry, split, job, is_every_step_slower=every_step)
 
 
 @cache

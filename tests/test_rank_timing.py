@@ -13,8 +13,8 @@ from causeline.engine.facts import Fact
 from causeline.engine.observed import Observed
 from causeline.engine.patterns import PATTERNS
 from causeline.engine.places import Places
-from causeline.engine.scope import Scope
-from causeline.engine.timed_places import TimedPlaces
+from causeline.engine.scope import Scope, ScopeKind
+from causeline.engine.timed_places import CROSSED_LINK, NAMED_LINK, SELDOM_LINK, TimedPlaces
 
 STEP_S = 25.0
 """Steps begin so far apart: 24 before the onset, 24 after it."""
@@ -240,3 +240,41 @@ def test_a_place_whose_pausing_holds_up_a_slow_send_is_named() -> None:
     paused = [counter(f"{end}:3", "pfc_rx_pause_us", 0, 200_000.0) for end in ("leaf-1:Ethernet14", "host-2:mlx5_0")]
     facts = [*ranks(sends={"host-2": ((4.0,), (7.0,))}), *paused]
     assert named(facts)["host-4"] is True
+
+
+# -- checkpoints -----------------------------------------------------------------------------------------
+
+
+def weighed(scope: str, traffic: str = "ring_allreduce+checkpoint", *facts: Fact, every_step: bool = True) -> float:
+    """P(symptom | an optic, or for a NIC a slow receiver, at a place alone); host-4 is the checkpoint store."""
+    saves = replace(placement(HOSTS[:3]), traffic=traffic, targets=("host-4",))
+    observed = observe([*(fact for fact in plan() if fact != placement()), saves, *facts], every_step=every_step)
+    place = Scope.parse(scope)
+    cause = "phy.optic_degraded" if place.kind is ScopeKind.LINK else "nic.slow_receiver"
+    return TimedPlaces(observed, Places(observed)).symptom_link(shipped().causes[cause], place)
+
+
+TO_STORE, TO_HOST_1 = "link:host-4/mlx5_0/leaf-1/Ethernet14", "link:host-1/mlx5_0/leaf-1/Ethernet11"
+
+
+def test_the_way_to_a_checkpoint_store_does_not_slow_every_step() -> None:
+    assert weighed(TO_STORE) == SELDOM_LINK
+    assert weighed(TO_HOST_1) == CROSSED_LINK
+    assert weighed(TO_STORE, every_step=False) == CROSSED_LINK
+
+
+def test_a_job_that_only_saves_sends_to_its_store_in_every_step() -> None:
+    assert weighed(TO_STORE, "checkpoint") == CROSSED_LINK
+
+
+def test_sends_that_are_all_slow_in_every_step_do_not_name_the_way_to_the_store() -> None:
+    slow = ranks(sends={"host-2": ((4.0,), (7.0,))})
+    assert weighed(TO_STORE, "ring_allreduce+checkpoint", *slow) == SELDOM_LINK
+    assert weighed("link:host-3/mlx5_0/leaf-1/Ethernet13", "ring_allreduce+checkpoint", *slow) == NAMED_LINK
+
+
+def test_a_store_that_pauses_may_hold_up_what_is_sent_in_every_step() -> None:
+    """Host-4 pauses leaf-1, which pauses host-2; an optic fills no queue."""
+    paused = [counter(f"{end}:3", "pfc_rx_pause_us", 0, 200_000.0) for end in ("leaf-1:Ethernet14", "host-2:mlx5_0")]
+    assert weighed("nic:host-4/mlx5_0", "ring_allreduce+checkpoint", *paused) == CROSSED_LINK
+    assert weighed(TO_STORE, "ring_allreduce+checkpoint", *paused) == SELDOM_LINK
