@@ -261,13 +261,14 @@ def test_a_place_without_the_anomaly_is_in_no_class_of_places() -> None:
 
 
 def test_causes_of_one_host_that_are_probable_alike_are_sure_as_a_class() -> None:
-    """Its rank is late by all of the slowdown, the network idles and no GPU throttles: a stall that a calm processor makes less likely, or
-    a fault that is rarer from the start."""
+    """Its rank is late by all of the slowdown, the network idles and no GPU throttles: a stall that a calm processor
+    makes less likely, or a fault that is rarer from the start."""
     read = ("late_rank", "cpu_busy", "gpu_throttle", "slow_flow_done", "path_idle")
     present = {"late_rank": f"host:{HOSTS[1]}", "path_idle": f"job:{JOB}"}
     findings = [one for one in found(**present) if one.sign in read]
     judgement, _ = judged(
-        replace(one, levels=LevelReading(2, 2)) if one.state == "present" else one for one in findings
+        replace(one, levels=LevelReading(2, 2)) if (one.sign, one.state) == ("late_rank", "present") else one
+        for one in findings
     )
     (tie,) = [tie for tie in judgement.ties if f"host.cpu_stall@host:{HOSTS[1]}" in tie.members]
     assert set(tie.members) == {f"{cause}@host:{HOSTS[1]}" for cause in ("host.cpu_stall", "host.gpu_fault")}
