@@ -147,8 +147,13 @@ class Observed:
         """What a step of the job asked about sends, against before; None without a job or where too little tells."""
         if self.job is None:
             return None
-        sent, received = self.signals("tx_bytes"), self.signals("rx_bytes")
-        return step_bytes(self.telemetry, self.topology, self.split, self.job, self.job_nics, sent, received)
+        return step_bytes(self.telemetry, self.split, self.job, [self.sent(nic) for nic in self.job_nics])
+
+    def sent(self, nic: End) -> Signal | None:
+        """The bytes that a NIC sends, counted by itself or by its leaf; None where neither was read."""
+        peer = self.topology.peer(*nic)
+        taken_in = None if peer is None else self.signals("rx_bytes").get((*peer, ""))
+        return self.signals("tx_bytes").get((*nic, ""), taken_in)
 
     @cached_property
     def job_nics(self) -> tuple[End, ...]:

@@ -6,14 +6,13 @@ placement, and a longer step with the same bytes is not. A slow network sends th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from .rank_timing import ENOUGH_RANKS
-from .signals import Key, Signal, Split
+from .signals import Signal, Split
 from .telemetry import Telemetry
-from .topology import End, Topology
 
 LEAST_STEPS = 20
 """Fewest steps on each side of the onset: one that is cut at an end of the span then weighs a twentieth (judgement)."""
@@ -33,7 +32,7 @@ class StepBytes:
     """Bytes a step of a job's NICs after the onset, as multiples of those before it.
 
     `usual` is the median NIC, `least` what all but a tenth of them reach; `step` is the mean time of a step after the
-    onset as a multiple of that before, `record` where one of the counters was read.
+    onset as a multiple of that before, `signal` one of the counters.
     """
 
     usual: float
@@ -52,37 +51,18 @@ class StepBytes:
         return abs(self.usual - 1) <= UNCHANGED
 
 
-def step_bytes(
-    telemetry: Telemetry,
-    topology: Topology,
-    split: Split,
-    job: str,
-    nics: Iterable[End],
-    sent: Mapping[Key, Signal],
-    received: Mapping[Key, Signal],
-) -> StepBytes | None:
-    """None where too few steps or NICs tell. `sent` and `received`: the signals of `tx_bytes` and `rx_bytes`; a NIC
-    that was not read is read at its leaf."""
+def step_bytes(telemetry: Telemetry, split: Split, job: str, sent: Sequence[Signal | None]) -> StepBytes | None:
+    """What each NIC of a job `sent`, a counter of bytes or None where it was not read, against the steps of the job;
+    None where too few steps or NICs tell."""
     before, after = _step_times(telemetry, split, job)
     if before is None or after is None:
         return None
-    known = tuple(nics)
-    signals = [one for nic in known if (one := _sent(topology, nic, sent, received)) is not None]
     step = after / before
-    grown = sorted(
-        (signal["after_mean"] or 0.0) / signal["before_mean"] * step for signal in signals if signal["before_mean"]
-    )
-    if not signals or len(grown) < ENOUGH_RANKS * len(known):
+    signals = [signal for signal in sent if signal is not None and signal["before_mean"]]
+    grown = sorted((signal["after_mean"] or 0.0) / (signal["before_mean"] or 1.0) * step for signal in signals)
+    if not grown or len(grown) < ENOUGH_RANKS * len(sent):
         return None
     return StepBytes(median(grown), grown[int(MOST_NICS * len(grown))], step, signals[0])
-
-
-def _sent(topology: Topology, nic: End, sent: Mapping[Key, Signal], received: Mapping[Key, Signal]) -> Signal | None:
-    own = sent.get((*nic, ""))
-    if own is not None:
-        return own
-    peer = topology.peer(*nic)
-    return None if peer is None else received.get((*peer, ""))
 
 
 def _step_times(telemetry: Telemetry, split: Split, job: str) -> tuple[float | None, float | None]:

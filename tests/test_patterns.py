@@ -469,6 +469,53 @@ def test_a_version_that_everybody_runs_has_no_peers() -> None:
     assert asked("peer_deviation", [*plan(), *facts, *counters]) == {}
 
 
+# -- others' bytes ---------------------------------------------------------------------------------------
+
+HOT = f"queue:{LEAVES[0]}/Ethernet11/3"
+
+
+def sends_more(added: Mapping[str, float], *, hot: float = 2e9) -> list[Fact]:
+    """A job on the first three hosts whose steps take half as long again behind the onset, for the same bytes but at
+    some NICs; and the first host's port, which carries 1 GB/s before and `hot` B/s behind it."""
+    facts: list[Fact] = [fact for fact in plan() if fact != placement()]
+    steps = [(START + 12.0 * n, 12.0) for n in range(1, 51)] + [(ONSET + 18.0 * n, 18.0) for n in range(1, 34)]
+    facts += [placement(HOSTS[:3]), series(JOB, "step_seconds", steps)]
+    for host in HOSTS:
+        for n in (0, 1):
+            usual = 1e9 / 1.5 if host in HOSTS[:3] else 1e6
+            nic = f"{host}:mlx5_{n}"
+            facts.append(counter(nic, "tx_bytes", 1e9 if host in HOSTS[:3] else 1e6, usual + added.get(nic, 0.0)))
+    return [*facts, counter(f"{LEAVES[0]}:Ethernet11", "tx_bytes", 1e9, hot)]
+
+
+def test_bytes_that_a_host_outside_the_job_adds_are_others() -> None:
+    assert states(asked("foreign_share", sends_more({f"{HOSTS[3]}:mlx5_0": 1e9}))) == {HOT: "present"}
+
+
+def test_bytes_that_the_hosts_of_the_job_add_are_its_own_though_not_for_certain() -> None:
+    found = asked("foreign_share", sends_more({f"{host}:mlx5_0": 5e8 for host in HOSTS[1:3]}))
+    assert states(found) == {HOT: "absent"}
+    assert found[HOT].coverage < 1.0
+
+
+@pytest.mark.parametrize(
+    ("added", "hot"),
+    [
+        ({f"{HOSTS[1]}:mlx5_0": 1e9}, 2e9),  # one host of three: not a collective of the job
+        ({f"{HOSTS[3]}:mlx5_0": 1e9, f"{HOSTS[1]}:mlx5_0": 5e8, f"{HOSTS[2]}:mlx5_0": 5e8}, 2e9),  # both
+        ({f"{HOSTS[3]}:mlx5_0": 1e9}, 1.1e9),  # the port carries hardly more
+        ({}, 2e9),  # from nowhere that was read
+    ],
+)
+def test_bytes_of_doubtful_origin_say_nothing_of_others(added: dict[str, float], hot: float) -> None:
+    assert asked("foreign_share", sends_more(added, hot=hot)) == {}
+
+
+def test_flow_records_come_before_the_counters_of_nics() -> None:
+    records = gauge(f"{LEAVES[0]}:Ethernet11:3", "foreign_byte_share", 0.0, 0.05)
+    assert states(asked("foreign_share", [*sends_more({f"{HOSTS[3]}:mlx5_0": 1e9}), records])) == {HOT: "absent"}
+
+
 # -- jobs ------------------------------------------------------------------------------------------------
 
 

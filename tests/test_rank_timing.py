@@ -10,6 +10,7 @@ import pytest
 from fabrics import HOSTS, JOB, ONSET, START, counter, observe, placement, plan, series, shipped
 
 from causeline.engine.facts import Fact
+from causeline.engine.findings import LevelReading
 from causeline.engine.observed import Observed
 from causeline.engine.patterns import PATTERNS
 from causeline.engine.places import Places
@@ -160,6 +161,21 @@ def test_sends_that_are_slow_now_and_then_are_late_though_their_median_is_as_bef
 def test_a_host_that_stalls_now_and_then_is_late() -> None:
     found = states(ranks({"host-2": ((8.0,), (12.0, 8.0, 8.0, 8.0))}))
     assert found == {**late("host-2"), f"slow_flow_done {JOB}": "absent", f"uniform_slow {JOB}": "absent"}
+
+
+@pytest.mark.parametrize(
+    ("enters", "sends", "level"),
+    [
+        ((11.0,), (4.0,), 2),  # all of it
+        ((11.0,), (12.0,), 1),  # the sends of another rank make up more
+        ((12.0, 8.0, 8.0, 8.0), (4.0,), 2),  # in each of the few steps that are longer
+        ((12.0, 8.0, 8.0, 8.0), (4.0, 9.0, 9.0, 9.0), 1),
+    ],
+)
+def test_a_late_rank_says_whether_it_makes_up_the_slowdown(enters: Levels, sends: Levels, level: int) -> None:
+    facts = ranks({"host-2": ((8.0,), enters)}, {"host-3": ((4.0,), sends)})
+    found = PATTERNS["late_ranks"](observe([*plan(), *facts]), "late_rank", {})
+    assert [one.levels for one in found if one.state == "present"] == [LevelReading(level, level)]
 
 
 def test_one_long_send_may_be_chance() -> None:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from fabrics import JOB, answers, grouped, observe, shipped
+from fabrics import HOSTS, JOB, answers, grouped, observe, shipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeline.engine.compile import Compiled, compile_network
-from causeline.engine.findings import Findings, SignFinding
+from causeline.engine.findings import Findings, LevelReading, SignFinding
 from causeline.engine.frontier import solve
 from causeline.engine.observed import Observed
 from causeline.engine.places import Places
@@ -261,6 +261,24 @@ def test_a_place_without_the_anomaly_is_in_no_class_of_places() -> None:
     member = f"load.elephant_collision@{ALIKE_QUEUES[0]}"
     others = {one.partition("@")[2] for tie in judgement.ties if member in tie.members for one in tie.members}
     assert others <= {ALIKE_QUEUES[0]}
+
+
+def test_causes_of_one_host_that_are_probable_alike_are_sure_as_a_class() -> None:
+    """Its rank is late by all of the slowdown, the network idles and no GPU throttles: a stall that a calm processor
+    makes less likely, or a fault that is rarer from the start."""
+    read = ("late_rank", "cpu_busy", "gpu_throttle", "slow_flow_done", "path_idle")
+    present = {"late_rank": f"host:{HOSTS[1]}", "path_idle": f"job:{JOB}"}
+    findings = [one for one in found(**present) if one.sign in read]
+    judgement, _ = judged(
+        replace(one, levels=LevelReading(2, 2)) if (one.sign, one.state) == ("late_rank", "present") else one
+        for one in findings
+    )
+    (tie,) = [tie for tie in judgement.ties if f"host.cpu_stall@host:{HOSTS[1]}" in tie.members]
+    assert set(tie.members) == {f"{cause}@host:{HOSTS[1]}" for cause in ("host.cpu_stall", "host.gpu_fault")}
+    assert ("gpu_xid", Scope.of("host", HOSTS[1])) in tie.split_by
+    verdicts = [rows(judgement)[member] for member in tie.members]
+    assert max(verdict.probability for verdict in verdicts) < 0.8 <= tie.probability
+    assert {(verdict.status, verdict.role) for verdict in verdicts} == {("supported", "root")}
 
 
 def test_different_causes_at_different_places_are_no_class() -> None:

@@ -9,6 +9,7 @@ from ..findings import SignFinding
 from ..observed import Observed
 from .cohort import cohort_anomalies, cohort_deviation
 from .ecmp import group_skew, membership_change
+from .foreign import foreign_bytes
 from .job import job_restarted, paths_idle
 from .links import link_losses, missing_links
 from .pauses import (
@@ -29,6 +30,7 @@ Pattern = Callable[[Observed, str, Mapping[str, float]], Iterable[SignFinding]]
 PATTERNS: dict[str, Pattern] = {
     "cohort_anomalies": cohort_anomalies,
     "cohort_deviation": cohort_deviation,
+    "foreign_bytes": foreign_bytes,
     "group_skew": group_skew,
     "host_initiators": host_initiators,
     "job_restarted": job_restarted,
