@@ -112,7 +112,13 @@ def overlapping(present: dict[str, str]) -> tuple[Overlap, ...]:
 
 
 def test_two_causes_that_are_each_enough_overlap() -> None:
-    optic = {"rx_power_low": OTHER, "prefec_high": OTHER, "fec_uncorr": OTHER}
+    optic = {
+        "rx_power_low": OTHER,
+        "prefec_high": OTHER,
+        "fec_uncorr": OTHER,
+        "crc_rx": OTHER,
+        "seq_err_high": "rail:mlx5_1",
+    }
     ((overlap),) = overlapping({**SPREAD, **optic})
     assert {node.partition("@")[0] for node in overlap.nodes} == {"path.ecmp_redistribution", "phy.optic_degraded"}
     assert max(overlap.alone) < 0.5
