@@ -11,6 +11,7 @@ from .facts import Reading
 from .leave_out import LARGEST_WEIGHT, Weights
 from .observed import Observed
 from .onset import Onset
+from .overlap import told_overlaps
 from .places import Places
 from .reflection import Reflection, told_checks, told_sensitivity
 from .results import (
@@ -32,9 +33,10 @@ from .scope import Scope, ScopeKind
 from .story import chain, chart_lines, coverage, timeline
 from .summary import anomalies, summary
 from .symptom import Symptom
+from .to_read import AGAIN, ToRead
 from .verdicts import SUPPORTED, TELLING, Judgement, Verdict, weight
 from .weighing import Relevance
-from .wording import statement, timestamp, what_to_read
+from .wording import statement, timestamp
 
 MOST_EVIDENCE = 12
 """Findings listed for and against one hypothesis, heaviest first (judgement: more is not read)."""
@@ -60,7 +62,8 @@ def narrate(
     symptom_id = citations.cite_symptom(asked) if asked else None
     ids = {verdict.id: f"H{n}" for n, verdict in enumerate(judgement.listed, start=1)}
     ids |= {f"rest {verdict.id}": f"R{n}" for n, verdict in enumerate(judgement.rest, start=1)}
-    writer = _HypothesisWriter(knowledge, places, judgement, reflection.weights, citations, ids)
+    to_read = ToRead(knowledge, observed, places)
+    writer = _HypothesisWriter(knowledge, places, judgement, reflection.weights, citations, ids, to_read)
     hypotheses = tuple(writer.write(verdict) for verdict in (*judgement.listed, *judgement.rest))
     roots = tuple(verdict for verdict in judgement.listed if verdict.role == "root" and writer.leads(verdict))
     split = observed.split
@@ -111,8 +114,9 @@ def narrate(
         tie_classes=tuple(writer.tie_classes()),
         chain=chain(observed, places, compiled, roots, citations, symptom_id),
         timeline=timeline(observed, places, compiled, roots, citations, asked, symptom_id, onset),
-        next_checks=told_checks(reflection, judgement, citations, places),
+        next_checks=told_checks(reflection, judgement, knowledge, to_read),
         sensitivity=told_sensitivity(reflection, citations, places, ids),
+        overlaps=told_overlaps(reflection.overlaps, ids),
         network=reflection.network,
         telemetry=chart_lines(observed, places, compiled, roots, citations, symptom_id),
         coverage=coverage(knowledge, observed),
@@ -140,6 +144,7 @@ class _HypothesisWriter:
         weights: Weights,
         citations: Citations,
         ids: dict[str, str],
+        to_read: ToRead,
     ) -> None:
         self._knowledge = knowledge
         self._places = places
@@ -147,6 +152,7 @@ class _HypothesisWriter:
         self._weights = weights
         self._citations = citations
         self._ids = ids
+        self._to_read = to_read
         self._tie_of = {member: f"T{n}" for n, tie in enumerate(judgement.ties, start=1) for member in tie.members}
         self._leading = {tie.members[0] for tie in judgement.ties}
 
@@ -178,9 +184,7 @@ class _HypothesisWriter:
             evidence_for=self._evidence(verdict, is_for=True),
             evidence_against=self._evidence(verdict, is_for=False),
             missing=tuple(
-                MissingReading(
-                    sign=sign, place=str(place), read=what_to_read(self._knowledge.signs[sign], place, self._places)
-                )
+                MissingReading(sign=sign, place=str(place), read=self._to_read(sign, place))
                 for sign, place in verdict.missing[:MOST_MISSING]
             ),
             first_checks=cause.first_checks,
@@ -250,7 +254,8 @@ class _HypothesisWriter:
                 if not verdict.missing:
                     return "its signs have no place in this fabric as far as it is known"
                 sign, place = verdict.missing[0]
-                return f"not read: {what_to_read(self._knowledge.signs[sign], place, self._places)}"
+                said = self._to_read(sign, place)
+                return f"left open: read {said}" if said.startswith(AGAIN) else f"not read: {said}"
             case _:
                 against = f"; against it: {said}" if said else ""
                 return f"not refuted strongly enough (10^{verdict.refuted_log10:.1f}, needed 10^-2){against}"
@@ -262,9 +267,7 @@ class _HypothesisWriter:
                 members=tuple(self._ids[member] for member in tie.members),
                 probability=tie.probability,
                 share=tie.share,
-                split_by=tuple(
-                    what_to_read(self._knowledge.signs[sign], place, self._places) for sign, place in tie.split_by
-                ),
+                split_by=tuple(self._to_read(sign, place) for sign, place in tie.split_by),
             )
             for tie in self._judgement.ties
         ]

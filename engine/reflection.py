@@ -11,6 +11,7 @@ from .citations import Citations
 from .compile import Compiled
 from .leave_out import LeaveOut, Weights
 from .next_checks import Check, next_checks
+from .overlap import Overlap, overlaps
 from .places import Places
 from .results import ExplanationNetwork, NextCheck
 from .results import Hinge as HingeRow
@@ -18,8 +19,9 @@ from .results import Sensitivity as SensitivityRow
 from .rules import KnowledgeBase
 from .sensitivity import Grounds, Hinge, grounds
 from .shown_network import shown_network
+from .to_read import ToRead
 from .verdicts import Judgement
-from .wording import percent, statement, what_to_read
+from .wording import percent, statement
 
 MOST_CHECKS = 8
 """Next checks listed (judgement)."""
@@ -35,6 +37,7 @@ class Reflection:
     weights: Weights
     checks: tuple[Check, ...]
     grounds: tuple[Grounds, ...]
+    overlaps: tuple[Overlap, ...]
     network: ExplanationNetwork | None
 
 
@@ -47,30 +50,31 @@ def reflect(
     leave_out = LeaveOut(compiled, judgement.posterior, surroundings)
     rows = (*judgement.listed, *judgement.rest)
     if is_quick:
-        return Reflection(leave_out.weights(rows, most_nodes=0), (), (), None)
+        return Reflection(leave_out.weights(rows, most_nodes=0), (), (), (), None)
     weights = leave_out.weights(rows)
     return Reflection(
         weights,
         next_checks(compiled, knowledge, places, judgement, surroundings),
         grounds(compiled, judgement, surroundings, leave_out, weights),
+        overlaps(judgement, surroundings),
         shown_network(compiled, judgement, surroundings),
     )
 
 
 def told_checks(
-    reflection: Reflection, judgement: Judgement, citations: Citations, places: Places
+    reflection: Reflection, judgement: Judgement, knowledge: KnowledgeBase, to_read: ToRead
 ) -> tuple[NextCheck, ...]:
     """The next checks as they are listed, naming command and device."""
     tie_of = {tie.members[0]: f"T{n}" for n, tie in enumerate(judgement.ties, start=1)}
     rows: dict[str, NextCheck] = {}
     for check in reflection.checks:
         sign, place = check.sign_at
-        rule = citations.knowledge.signs[sign]
-        read = what_to_read(rule, place, places)
+        read = to_read(sign, place)
         # One command may answer for several places; it is listed where it tells most.
         if read not in rows:
             splits = tuple(sorted(tie_of[lead] for lead in check.splits))
-            rows[read] = NextCheck(read=read, place=str(place), cost=rule.cost, expected_bits=check.bits, splits=splits)
+            cost = knowledge.signs[sign].cost
+            rows[read] = NextCheck(read=read, place=str(place), cost=cost, expected_bits=check.bits, splits=splits)
     return tuple(rows.values())[:MOST_CHECKS]
 
 
@@ -115,7 +119,10 @@ def _sentences(ground: Grounds, citations: Citations, places: Places, ids: Mappi
     own = ids[ground.verdict.id]
     told = []
     if ground.needed is not None:
-        told.append(f"Without {own} the slowdown would not have happened: {percent(ground.needed)}.")
+        told.append(
+            f"Without {own} the slowdown would not have happened: {percent(ground.needed)}, in the rest "
+            "others sufficed."
+        )
     lost = next((hinge for hinge in ground.hinges if hinge.kind == "finding"), None)
     if lost is not None and lost.finding is not None:
         said = statement(citations.knowledge.signs[lost.finding.sign], lost.finding, places)

@@ -253,6 +253,16 @@ class Sensitivity(Result):
         return frozenset(finding for finding in named if finding is not None)
 
 
+class Overlap(Result):
+    """Two supported hypotheses that overlap in what they explain. `needed`: P(the slowdown would not have happened
+    without it) of each, `together`: without both."""
+
+    hypotheses: tuple[str, str]
+    needed: tuple[float, float]
+    together: float
+    statement: str
+
+
 class CoverageRow(Result):
     metric: str
     scope: str
@@ -369,6 +379,7 @@ class Investigation(Result):
     timeline: tuple[TimelineEntry, ...]
     next_checks: tuple[NextCheck, ...]
     sensitivity: tuple[Sensitivity, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
     network: ExplanationNetwork | None = Field(
         default=None, description="None where it was not asked for or fits no page"
     )

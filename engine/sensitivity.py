@@ -8,6 +8,7 @@ from typing import Literal
 
 from .around import Nearby, Surroundings
 from .compile import Compiled
+from .counterfactual import needed
 from .findings import SignFinding
 from .frontier import any_of
 from .leave_out import LeaveOut, Weights
@@ -122,11 +123,12 @@ class Sensitivity:
             return hinge.kind != "finding", -abs(hinge.outcome.probability - now.probability)
 
         weakest = min(findings, key=lambda hinge: hinge.outcome.probability, default=None)
-        return Grounds(verdict, self._needed(members), tuple(sorted(hinges, key=shift)), weakest, len(findings))
+        return Grounds(verdict, self._needed(members, nearby), tuple(sorted(hinges, key=shift)), weakest, len(findings))
 
-    def _needed(self, members: tuple[str, ...]) -> float | None:
-        explains = self._judgement.explains
-        return None if explains is None else sum(explains.needed(node) for node in members)
+    def _needed(self, members: tuple[str, ...], nearby: Nearby) -> float | None:
+        if self._judgement.explains is None:
+            return None
+        return needed(nearby.network, nearby.posterior, members)
 
     def _lost(self, verdict: Verdict, members: tuple[str, ...], rivals: Iterable[Verdict]) -> Iterator[Hinge]:
         """The verdict without each of the findings that weigh most in it or in a rival."""
@@ -188,12 +190,12 @@ class Sensitivity:
         is_supported = joint >= SUPPORTED
         if self._judgement.explains is None:
             return Outcome(joint, 0.0, is_supported, False, None)
-        needed = self._judgement.attribution.counted(explains)
-        total = explains.unknown + sum(needed.values())
+        counted = self._judgement.attribution.counted(explains)
+        total = explains.unknown + sum(counted.values())
         shares: dict[str, float] = {}
         for verdict in self._judgement.listed:
             lead = self._tie_of.get(verdict.id, (verdict.id,))[0]
-            shares[lead] = shares.get(lead, 0.0) + needed.get(verdict.id, 0.0) / total
+            shares[lead] = shares.get(lead, 0.0) + counted.get(verdict.id, 0.0) / total
         own = shares.get(members[0], 0.0)
         first = max(shares, key=lambda lead: shares[lead])
         return Outcome(joint, own, is_supported, is_supported and own >= ROOT_SHARE, first)

@@ -22,11 +22,11 @@ from ..engine.results import (
 )
 from ..engine.scope import Scope, short_port
 from . import wording
+from .checks import checks_of, no_check
 from .panels import panels_of, rules_of
 from .references import Reference, anchor
 from .view import (
     ChainStep,
-    Check,
     Evidence,
     EvidenceLine,
     Ground,
@@ -151,15 +151,10 @@ class _Composer:
                 for step in shown.chain
             ),
             timeline=timeline,
-            next_checks=tuple(
-                Check(
-                    check.read,
-                    wording.place(check.place),
-                    check.cost,
-                    self.references(check.splits),
-                    "" if check.expected_bits is None else wording.bits(check.expected_bits),
-                )
-                for check in shown.next_checks
+            next_checks=checks_of(shown.next_checks, self.references),
+            no_check=no_check(shown.next_checks),
+            overlaps=tuple(
+                Ground(self.reference(one.hypotheses[0]), wording.one_line(one.statement)) for one in shown.overlaps
             ),
             grounds=tuple(
                 Ground(self.reference(one.hypothesis), wording.one_line(one.statement)) for one in shown.sensitivity

@@ -39,6 +39,9 @@ def _lines(view: View) -> Iterable[str]:
             yield ""
     yield _escaped(verdict.summary)
     yield ""
+    for overlap in view.overlaps:
+        yield _escaped(overlap.statement)
+        yield ""
     onset = f"{view.onset_day}, {view.onset} {view.onset_uncertainty}".rstrip() if view.onset else "not known"
     yield f"- Onset: {onset}"
     for impact in view.impact:
@@ -69,12 +72,14 @@ def _lines(view: View) -> Iterable[str]:
             reads = "; ".join(f"{_escaped(missing.read)} ({_escaped(missing.place)})" for missing in card.missing)
             yield f"- **{card.id} {_escaped(card.title)}**: read {reads}"
         yield from _rest(len(view.not_assessable) - _NOT_ASSESSABLE)
-    if view.next_checks:
+    if view.next_checks or view.no_check:
         yield from ("", "### Next checks", "")
-        for number, check in enumerate(view.next_checks[:_CHECKS], start=1):
-            splits = f", splits {_ids(check.splits)}" if check.splits else ""
-            gain = f", expected gain {check.gain}" if check.gain else ""
-            yield f"{number}. {_escaped(check.read)} ({_escaped(check.cost)}{gain}{splits})"
+    if view.no_check:
+        yield _escaped(view.no_check)
+    for number, check in enumerate(view.next_checks[:_CHECKS], start=1):
+        splits = f", splits {_ids(check.splits)}" if check.splits else ""
+        gain = f", expected gain {check.gain}" if check.gain else ""
+        yield f"{number}. {_escaped(check.read)} ({_escaped(check.cost)}{gain}{splits})"
     if view.grounds:
         yield from ("", "### What the verdict hangs on", "")
         for ground in view.grounds:

@@ -22,11 +22,12 @@ _NARROWEST, _WIDEST = 80, 120
 _BAR_CELLS = 10
 _STATUS_STYLE = {"supported": "bold green", "possible": "yellow", "ruled_out": "dim", "not_assessable": "cyan"}
 # Lines a section, so that all sections together stay within a screen of 40 lines.
-_CAUSES, _IMPACTS, _RANKED, _RULED_OUT, _NOT_ASSESSABLE, _CHECKS, _ISSUES = 3, 2, 4, 6, 2, 1, 3
+_CAUSES, _IMPACTS, _RANKED, _RULED_OUT, _NOT_ASSESSABLE, _CHECKS, _ISSUES, _OVERLAPS = 3, 2, 4, 6, 2, 1, 3, 1
 
 _GROUND_LINES = 3
-# Causes ruled out that give way to the lines on what the verdict hangs on.
+# Causes ruled out that give way to the lines on what the verdict hangs on, and to those on an overlap.
 _GIVEN_WAY = 2
+_GIVEN_WAY_TO_OVERLAP = 2
 
 
 def render(view: View) -> str:
@@ -35,7 +36,7 @@ def render(view: View) -> str:
     page = io.StringIO()
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     console = Console(file=page, width=width, force_terminal=coloured, highlight=False, markup=False, emoji=False)
-    ruled_out = _RULED_OUT - (_GIVEN_WAY if view.grounds else 0)
+    ruled_out = _RULED_OUT - _GIVEN_WAY * bool(view.grounds) - _GIVEN_WAY_TO_OVERLAP * bool(view.overlaps)
     sections = (
         _answer(view, width),
         _ranking(view, width),
@@ -66,6 +67,9 @@ def _answer(view: View, width: int) -> Iterable[Text]:
             yield Text(f"  told apart by: {_plain(cause.card.tie.split_by[0])}")
     onset = f"onset {view.onset} {view.onset_uncertainty}".rstrip() if view.onset else "no onset"
     yield Text("  " + " · ".join(part for part in (view.incident, view.fabric, view.onset_day, onset) if part))
+    for overlap in view.overlaps[:_OVERLAPS]:
+        for line in wrap(_plain(overlap.statement), width - 2):
+            yield Text(f"  {line}")
     for impact in view.impact[:_IMPACTS]:
         explained = ", ".join(f"{share.text} by {share.id}" for share in impact.explained[:2])
         yield Text.assemble(
@@ -121,10 +125,12 @@ def _unread(card: HypothesisCard) -> str:
 
 
 def _next_checks(view: View) -> Iterable[Text]:
-    if not view.next_checks:
+    if not view.next_checks and not view.no_check:
         return
     yield Text()
     yield Text("NEXT CHECK", "bold")
+    if view.no_check:
+        yield Text(f"  {view.no_check}")
     for check in view.next_checks[:_CHECKS]:
         gain = f", {check.gain}" if check.gain else ""
         yield Text(f"→ {_plain(check.read)} ({check.cost}{gain})")

@@ -229,6 +229,7 @@ class View:
     """All that a report shows, in order.
 
     `investigation` is the unchanged input (for JSON); `not_listed` counts the hypotheses that only it holds.
+    `next_checks` are those worth a reading; where none is, `no_check` says so. `overlaps`: where causes overlap.
     """
 
     investigation: Investigation
@@ -259,6 +260,8 @@ class View:
     chain: tuple[ChainStep, ...]
     timeline: tuple[TimelineLine, ...]
     next_checks: tuple[Check, ...]
+    no_check: str
+    overlaps: tuple[Ground, ...]
     grounds: tuple[Ground, ...]
     evidence: tuple[Evidence, ...]
     files: tuple[QuotedFile, ...]

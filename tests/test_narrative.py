@@ -8,11 +8,28 @@ from functools import cache
 from typing import Literal
 
 import pytest
-from fabrics import JOB, ONSET, counter, gauge, grouped, origin, reading, series, shipped, slow_job, watched
+from fabrics import (
+    JOB,
+    ONSET,
+    START,
+    counter,
+    gauge,
+    grouped,
+    observe,
+    origin,
+    reading,
+    series,
+    shipped,
+    slow_job,
+    watched,
+)
 
 from causeline.engine.facts import Event, EventKind, Fact, Series
 from causeline.engine.investigate import examine
+from causeline.engine.places import Places
 from causeline.engine.results import Investigation
+from causeline.engine.scope import Scope
+from causeline.engine.to_read import ToRead
 
 Story = Literal["redistribution", "healthy", "alert", "bare"]
 HOT = "leaf-1:Ethernet2"
@@ -115,7 +132,24 @@ def test_each_status_says_why(story: Story) -> None:
         if hypothesis.status == "ruled_out":
             assert hypothesis.evidence_against
         if hypothesis.status == "not_assessable":
-            assert hypothesis.reason.startswith("not read:") or not hypothesis.missing
+            assert hypothesis.reason.startswith(("not read: ", "left open: read again")) or not hypothesis.missing
+
+
+@pytest.mark.parametrize(
+    ("sign", "place", "bursts"),
+    [
+        ("queue_depth", "queue:leaf-2/Ethernet1/3", "leaf-2:Ethernet1:3"),
+        ("lane_down", "link:leaf-2/Ethernet1/spine-1/Ethernet2", "spine-1:Ethernet2"),
+    ],
+)
+def test_a_reading_that_leaves_the_answer_open_is_asked_for_again(sign: str, place: str, bursts: str) -> None:
+    test = shipped().signs[sign].signal
+    assert test is not None
+    at = [(START + 10.0 * n, 1e5 if n % 5 else 6e6) for n in range(120)]
+    for facts, again in (([], False), ([series(bursts, test.metric, at)], True)):
+        observed = observe([*grouped(), *facts])
+        said = ToRead(shipped(), observed, Places(observed))(sign, Scope.parse(place))
+        assert said.startswith("again, finer or longer: ") is again
 
 
 @pytest.mark.parametrize("story", STORIES)

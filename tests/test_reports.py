@@ -28,7 +28,7 @@ from rich.cells import cell_len
 
 from causeline import reports
 from causeline.engine.errors import UsageError
-from causeline.engine.results import FactReference, Investigation, Numbers
+from causeline.engine.results import FactReference, Investigation, Numbers, Overlap
 from causeline.reports import wording
 from causeline.reports.schema import SCHEMA_FILE, investigation_schema
 
@@ -119,6 +119,25 @@ def test_schema_refuses_an_unknown_status() -> None:
 
 
 # every format
+
+
+@pytest.mark.parametrize("format", ["terminal", "md", "html"])
+def test_checks_that_would_tell_nothing_are_not_proposed(format: str) -> None:
+    base = inc_4127()
+    check = base.next_checks[0].model_copy(update={"read": "the dullest counter"})
+    for bits, told in ((0.0004, False), (0.2, True), (None, True)):
+        checks = (check.model_copy(update={"expected_bits": bits}),)
+        text = reports.render(base.model_copy(update={"next_checks": checks}), format)
+        assert ("the dullest counter" in text) is told
+        assert ("Nothing unread is expected to change the answer" in text) is not told
+
+
+@pytest.mark.parametrize("format", ["terminal", "md", "html"])
+def test_an_overlap_is_told(format: str) -> None:
+    base = inc_4127()
+    first, second = (hypothesis.id for hypothesis in base.hypotheses[:2])
+    overlap = Overlap(hypotheses=(first, second), needed=(0.2, 0.3), together=0.9, statement="Both sufficed alone.")
+    assert "Both sufficed alone." in reports.render(base.model_copy(update={"overlaps": (overlap,)}), format)
 
 
 @EACH_VARIANT

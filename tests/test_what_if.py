@@ -18,6 +18,7 @@ from causeline.engine.findings import Findings, SignFinding
 from causeline.engine.frontier import solve
 from causeline.engine.inference import ask
 from causeline.engine.observed import Observed
+from causeline.engine.overlap import Overlap, overlaps, told_overlaps
 from causeline.engine.places import Places
 from causeline.engine.results import ExplanationNetwork, Investigation
 from causeline.engine.shown_network import restored, shown_network
@@ -26,7 +27,14 @@ from causeline.engine.verdicts import Judgement, judge
 LINK = "link:leaf-1/Ethernet1/spine-1/Ethernet1"
 GROUP = "ecmp:leaf-1/uplinks"
 HOT = "queue:leaf-1/Ethernet2/3"
-SPREAD = {"ecmp_event": GROUP, "skew_step": GROUP, "queue_depth": HOT, "ecn_high": HOT}
+OTHER = "link:leaf-2/Ethernet1/spine-1/Ethernet2"
+SPREAD = {
+    "ecmp_event": GROUP,
+    "skew_step": GROUP,
+    "queue_depth": HOT,
+    "ecn_high": HOT,
+    "hot_fabric_link": "port:leaf-1/Ethernet2",
+}
 SEEN = {"link_flap": LINK, "ack_timeout": "rail:mlx5_0", **SPREAD}
 
 
@@ -92,6 +100,36 @@ def test_without_a_cause_what_it_set_off_is_gone_too() -> None:
         left = 1 - needed(found.network, judgement.posterior, without)
         assert ask(restored(network), without).symptom == pytest.approx(left, abs=1e-9)
     assert (ask(restored(network), [flap]).symptom or 0) < 0.1 < (ask(restored(network), [spread]).symptom or 0)
+
+
+# -- overlap ------------------------------------------------------------------------------------------------
+
+
+def overlapping(present: dict[str, str], *pair: str) -> tuple[Overlap, ...]:
+    """The overlaps of what was found; of a pair in any case, however sure."""
+    found = compiled(tuple(answers(fabric()[1], present=present)))
+    judgement = judge(shipped(), fabric()[1], found, solve(found.network))
+    if pair:
+        listed = tuple(replace(v, role="root" if v.id in pair else None) for v in judgement.listed)
+        judgement = replace(judgement, listed=listed)
+    return overlaps(judgement, Surroundings(found.network, judgement.explains))
+
+
+def test_two_causes_that_are_each_enough_overlap() -> None:
+    pair = f"phy.optic_degraded@{OTHER}", f"path.ecmp_redistribution@{GROUP}"
+    optic = dict.fromkeys(("rx_power_low", "prefec_high", "fec_uncorr", "crc_rx"), OTHER)
+    (overlap,) = overlapping({**SPREAD, **optic}, *pair)
+    assert {*overlap.nodes} == {*pair}
+    assert max(overlap.alone) < 0.5
+    assert overlap.together > 0.9 > sum(overlap.alone)
+    (row,) = told_overlaps([overlap], {overlap.nodes[0]: "H1", overlap.nodes[1]: "H2"})
+    assert row.hypotheses == ("H1", "H2")
+    assert "each may have been enough by itself" in row.statement
+
+
+def test_one_cause_and_one_with_its_consequence_do_not_overlap() -> None:
+    assert overlapping(SPREAD) == ()
+    assert overlapping(SEEN) == ()
 
 
 # -- the command ----------------------------------------------------------------------------------------
