@@ -122,7 +122,7 @@ class Surroundings:
     def explained(self, nearby: Nearby, changed: Network, with_effects: bool = False) -> tuple[Posterior, Explains]:
         """What a changed part says, and how the symptom is then explained by every cause of the whole network: outside
         the part all keep their proportions. Only `with_effects` sums what causes did through their effects."""
-        posterior = solve(changed)
+        posterior = solve(changed, nearby.posterior)
         if self._symptom is None or self._explains is None:
             return posterior, Explains({}, 0.0)
         within = explained(changed, posterior) if with_effects else symptom_shares(changed, posterior)

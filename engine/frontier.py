@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .errors import InferenceError
-from .frontier_blocks import Members, sum_blocks
+from .frontier_blocks import BlockTables, Members, sum_blocks
+from .frontier_change import Kept, changed_plan
 from .frontier_parts import Plan, Step
 from .frontier_plan import plan_sweep
 from .frontier_powers import Table
@@ -75,13 +76,15 @@ class Folded:
     log_scale: float
 
 
-def solve(network: Network) -> Posterior:
+def solve(network: Network, like: Posterior | None = None) -> Posterior:
     """Exact posterior of a network.
+
+    `like` is that of a network which differs in a few numbers: its plan and most of its sums are taken over.
 
     Raises InferenceError when the evidence is impossible under the model (naming the evidence at the place where it
     became so), when more than `WIDTH_LIMIT` bits are open at once, or when the network is malformed.
     """
-    sweep = Sweep(plan_sweep(network))
+    sweep = (like.sweep.changed(network) if like else None) or Sweep(plan_sweep(network))
     return Posterior(sweep.log_evidence, sweep.marginals(), sweep.plan.width, sweep)
 
 
@@ -116,7 +119,7 @@ def symptom_shares(network: Network, posterior: Posterior | None = None) -> Expl
         )
     seen = network.evidence.get(symptom.id, _CERTAIN)
     posterior = posterior or solve(network)
-    off = solve(replace(network, evidence={**network.evidence, symptom.id: Likelihood(1.0, 0.0)}))
+    off = solve(replace(network, evidence={**network.evidence, symptom.id: Likelihood(1.0, 0.0)}), posterior)
     ratio = seen.on * 10.0 ** (off.log_evidence - posterior.log_evidence)
     by_cause = {node.id: 0.0 for node in network.nodes if node.kind is NodeKind.CAUSE}
     for source, p in symptom.links:
@@ -138,26 +141,48 @@ def fold(network: Network, bits: Sequence[str]) -> Folded:
 
 
 class Sweep:
-    """The tables of one plan, forward before each block and backward after it; `final` is that after the last."""
+    """The tables of one plan: forward before each block, the last of them after all (`final`), and backward after
+    each.
 
-    def __init__(self, plan: Plan) -> None:
+    `earlier` is the sweep of a plan of which `kept` steps are shared: their sums are not made anew.
+    """
+
+    def __init__(self, plan: Plan, earlier: Sweep | None = None, kept: Kept = ()) -> None:
         self.plan = plan
-        self._tables = sum_blocks((*shape_at(step, plan.model), step.block.count) for step in plan.steps)
-        self._axes = [_Axes.of(step) for step in plan.steps]
-        log_total = plan.model.log_constant
-        table = np.ones(())
-        self._before: list[Table] = []
-        for step, tables, axes in zip(plan.steps, self._tables, self._axes, strict=True):
-            self._before.append(table)
+        kept = kept or (None,) * len(plan.steps)
+        anew = [step for step, old in zip(plan.steps, kept, strict=True) if old is None]
+        sums = iter(sum_blocks((*shape_at(step, plan.model), step.block.count) for step in anew))
+        axes = iter([_Axes.of(step) for step in anew])
+        old_tables, old_axes = ([], []) if earlier is None else (earlier._tables, earlier._axes)
+        self._tables: list[BlockTables] = [next(sums) if old is None else old_tables[old] for old in kept]
+        self._axes: list[_Axes] = [next(axes) if old is None else old_axes[old] for old in kept]
+        start = next((number for number, old in enumerate(kept) if old != number), len(kept))
+        self._before: list[Table] = [np.ones(())] if earlier is None else earlier._before[: start + 1]
+        self._logs: list[float] = [0.0] if earlier is None else earlier._logs[: start + 1]
+        self._after: list[Table] = []
+        self._sum_forward(start)
+        self.log_evidence = (plan.model.log_constant + self._logs[-1]) / math.log(10.0)
+
+    def _sum_forward(self, start: int) -> None:
+        table, log = self._before[start], self._logs[start]
+        for step, tables, axes in zip(self.plan.steps[start:], self._tables[start:], self._axes[start:], strict=True):
             table = _contracted(f"{axes.before},{axes.block}->{axes.after}", table, tables.total)
             top = float(table.max())
             if top == 0.0:
-                raise _impossible(plan, step)
+                raise _impossible(self.plan, step)
             table = table / top
-            log_total += math.log(top) + tables.log_scale
-        self.final = table
-        self.log_evidence = log_total / math.log(10.0)
-        self._after: list[Table] = []
+            log += math.log(top) + tables.log_scale
+            self._before.append(table)
+            self._logs.append(log)
+
+    @property
+    def final(self) -> Table:
+        return self._before[-1]
+
+    def changed(self, network: Network) -> Sweep | None:
+        """The sweep over a network that differs in a few numbers; None where it must be planned anew."""
+        found = changed_plan(self.plan, network)
+        return None if found is None else Sweep(found[0], self, found[1])
 
     def marginals(self) -> dict[str, float]:
         """P(on | evidence) of every hidden node, by place."""
@@ -169,8 +194,8 @@ class Sweep:
             by_pattern = tables.gathered(around).ravel()
             parts = (tables.with_on.reshape(-1, by_pattern.size) * by_pattern).sum(axis=1) / total
             found = np.minimum(parts, 1.0).tolist()
-            for hidden in (step.block.hidden, *step.block.twins):
-                probability.update(zip(hidden, found, strict=True))
+            for block in (step.block, *step.block.twins):
+                probability.update(zip(block.hidden, found, strict=True))
         return {name: probability[name] for name in self.plan.model.nodes if name in probability}
 
     def any_of(self, groups: Mapping[str, Sequence[str]]) -> dict[str, float]:

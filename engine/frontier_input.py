@@ -62,7 +62,7 @@ def canonical(network: Network) -> dict[str, Node]:
         depth[node.id] = 1 + max((depth[parent] for parent in parents), default=0)
         kinds[node.id] = node.kind
     ordered = sorted(network.nodes, key=lambda node: (depth[node.id], node.id))
-    return {node.id: _in_order(node) for node in ordered}
+    return {node.id: in_order(node) for node in ordered}
 
 
 def _require_ordered(node: Node) -> None:
@@ -81,7 +81,7 @@ def _require_ordered(node: Node) -> None:
             )
 
 
-def _in_order(node: Node) -> Node:
+def in_order(node: Node) -> Node:
     """The node with its parents by id, without those that never act."""
     links = tuple(sorted(link for link in node.links if link[1] > 0.0))
     inhibitors = tuple(sorted(inhibitor for inhibitor in node.inhibitors if inhibitor[1] > 0.0))
@@ -122,37 +122,50 @@ def absorb_evidence(network: Network, open_to_the_end: frozenset[str] = frozense
             weight[name] = scaled
         elif len(set(scaled.by_level)) > 1:
             likelihood[name] = scaled
-    for name, seen in list(likelihood.items()):
-        if name not in open_to_the_end:
-            nodes[name], likelihood[name] = merged(nodes[name], seen)
-            log_constant += _absorb_sign(name, nodes, likelihood, weight)
+    for name in [name for name in likelihood if name not in open_to_the_end]:
+        said = said_by(nodes[name], likelihood.pop(name))
+        log_constant += said.log_factor
+        for parent, factor in said.on_factors:
+            own = weight.get(parent, Likelihood(1.0, 1.0))
+            weight[parent] = Likelihood(own.off, own.on * factor)
+        nodes[name] = said.node
+        if said.left is not None:
+            likelihood[name] = said.left
     return Absorbed(nodes, weight, likelihood, log_constant)
 
 
-def _absorb_sign(
-    name: str, nodes: dict[str, Node], likelihood: dict[str, Likelihood], weight: dict[str, Likelihood]
-) -> float:
-    """Take out what the evidence on one sign says of each parent by itself, and the sign with it where that is all;
-    the logarithm of the factor."""
-    node, seen = nodes[name], likelihood[name]
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the evidence on a sign says: a factor (its natural logarithm), one on the weight of each parent that is on,
+    and what is `left` to be summed of `node`; None where nothing is."""
+
+    node: Node
+    left: Likelihood | None
+    log_factor: float = 0.0
+    on_factors: tuple[tuple[str, float], ...] = ()
+
+
+def said_by(node: Node, seen: Likelihood) -> Said:
+    """What the evidence on a sign says of each parent by itself taken apart from the rest; at least two of the
+    likelihoods must differ.
+
+    Raises InferenceError when the evidence is impossible.
+    """
+    node, seen = merged(node, seen)
     chance = largest_chance(node, seen)
     if chance == 0.0:
         how = "absent though it is always on" if seen.is_absence else "present though nothing can turn it on"
-        raise InferenceError(f"The evidence is impossible: {name} is {how}.", "Give it a leak, or correct the sign.")
+        raise InferenceError(f"The evidence is impossible: {node.id} is {how}.", "Give it a leak, or correct the sign.")
     if node.place is not None:
-        return 0.0
+        return Said(node, seen)
     if not node.links:
-        del likelihood[name]
-        return math.log(chance)
+        return Said(node, None, math.log(chance))
     if seen.by_level[-1] > 0.0:
-        return 0.0
-    highest = levels_of(node)[-1]
-    for parent, p in highest.links:
-        own = weight.get(parent, Likelihood(1.0, 1.0))
-        weight[parent] = Likelihood(own.off, own.on * (1.0 - p))
-    rest = without_top(node)
-    if rest is None:
-        del likelihood[name]
-    else:
-        nodes[name], likelihood[name] = _in_order(rest), Likelihood.of(seen.by_level[:-1])
-    return math.log1p(-highest.leak)
+        return Said(node, seen)
+    highest, rest = levels_of(node)[-1], without_top(node)
+    return Said(
+        node if rest is None else in_order(rest),
+        None if rest is None else Likelihood.of(seen.by_level[:-1]),
+        math.log1p(-highest.leak),
+        tuple((parent, 1.0 - p) for parent, p in highest.links),
+    )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from .frontier_input import Absorbed
+from .network import Network
 
 HIDDEN_LIMIT = 12  # hidden nodes summed as one block; judgement: beyond it one block a node is cheaper than 2^13 states
 BLOCK_AXES_LIMIT = 20  # axes of one block's tables: 2^20 floats are 8 MB; judgement
@@ -34,8 +37,8 @@ class Block:
 
     Bits: `reads` are set by other blocks, `writes` are states of its own hidden nodes, in their order, `raises` are
     signs and pressures that its hidden nodes turn on by the links of `raised_by`: a parent with one step
-    (`levels.steps_of`) a level. `twins` are the hidden nodes of further blocks that differ from this one in names
-    only, in the order of `hidden`: all are summed as one (`lifting.py`).
+    (`levels.steps_of`) a level. `twins` are further blocks that differ from this one in names only, their nodes in the
+    same order: all are summed as one (`lifting.py`).
     """
 
     place: str
@@ -45,12 +48,17 @@ class Block:
     writes: tuple[Bit, ...]
     raises: tuple[Bit, ...]
     raised_by: tuple[tuple[tuple[str, tuple[float, ...]], ...], ...]
-    twins: tuple[tuple[str, ...], ...] = ()
+    twins: tuple[Block, ...] = ()
 
     @property
     def count(self) -> int:
         """How many places it stands for."""
         return 1 + len(self.twins)
+
+    @property
+    def copies(self) -> tuple[Block, ...]:
+        """The places it stands for, one by one."""
+        return (replace(self, twins=()), *self.twins) if self.twins else (self,)
 
     @property
     def name(self) -> str:
@@ -80,7 +88,7 @@ class Step:
 
 
 class Slot(NamedTuple):
-    """Where a hidden node is summed: in the block of which step, as which of its copies (0: `hidden`, then the twins),
+    """Where a hidden node is summed: in the block of which step, as which of its copies (0: itself, then the twins),
     and at which position of `hidden`."""
 
     step: int
@@ -88,14 +96,39 @@ class Slot(NamedTuple):
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """The sweep over a network.
 
-    `width` is the largest number of bits open at once.
+    `width` is the largest number of bits open at once. `revised` are the signs whose evidence is not where
+    `absorb_evidence` would put it, because the plan is that of a network which differed in it (`frontier_change.py`).
     """
 
+    network: Network
     model: Absorbed
     steps: tuple[Step, ...]
     width: int
-    slots: Mapping[str, Slot]
+    revised: frozenset[str] = field(default=frozenset())
+
+    @cached_property
+    def slots(self) -> Mapping[str, Slot]:
+        """Of every hidden node."""
+        return {
+            node: Slot(number, copy, position)
+            for number, step in enumerate(self.steps)
+            for copy, block in enumerate((step.block, *step.block.twins))
+            for position, node in enumerate(block.hidden)
+        }
+
+    @cached_property
+    def steps_of_sign(self) -> Mapping[str, tuple[int, ...]]:
+        """The steps that sum a sign or touch its bit, ascending."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for number, step in enumerate(self.steps):
+            for block in (step.block, *step.block.twins):
+                for name in block.signs:
+                    found[name].append(number)
+            for bit in step.block.raises:
+                if bit.kind == "sign":
+                    found[bit.node].append(number)
+        return {name: tuple(numbers) for name, numbers in found.items()}

@@ -17,7 +17,7 @@ import networkx as nx
 
 from .errors import TooManyOpenBits
 from .frontier_input import absorb_evidence
-from .frontier_parts import Bit, Block, Plan, Slot, Step
+from .frontier_parts import Bit, Block, Plan, Step
 from .levels import steps_of
 from .lifting import lifted
 from .network import Likelihood, Network, Node, NodeKind
@@ -48,13 +48,7 @@ def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
             f"{width} bits are open at {step.block.name}, at most {WIDTH_LIMIT} can be: {names}.",
             "Couple the places through one mechanism, or make one place of them.",
         )
-    slots = {
-        node: Slot(number, copy, position)
-        for number, step in enumerate(steps)
-        for copy, hidden in enumerate((step.block.hidden, *step.block.twins))
-        for position, node in enumerate(hidden)
-    }
-    return Plan(model, steps, width, slots)
+    return Plan(network, model, steps, width)
 
 
 def _largest_width(steps: Sequence[Step]) -> int:

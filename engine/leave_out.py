@@ -57,7 +57,7 @@ class LeaveOut:
                 continue
             network = self._surroundings.without(nodes, self.changes(sign))
             left -= len(network.nodes)
-            without = solve(network).probability
+            without = solve(network, self._surroundings.near(nodes).posterior).probability
             for node in nodes:
                 weights[node][sign] = _log_odds_ratio(self._posterior.probability[node], without[node])
         return weights
@@ -78,7 +78,7 @@ class LeaveOut:
 def _log_odds_ratio(with_it: float, without: float) -> float:
     """Log10 of the odds of one probability over those of the other, within what double precision can tell."""
     ratio = _log_odds(with_it) - _log_odds(without)
-    return 0.0 if math.isnan(ratio) else max(-LARGEST_WEIGHT, min(LARGEST_WEIGHT, ratio))
+    return 0.0 if math.isnan(ratio) else max(-LARGEST_WEIGHT, min(LARGEST_WEIGHT, round(ratio, 9)))  # less is rounding
 
 
 def _log_odds(probability: float) -> float:

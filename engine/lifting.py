@@ -22,12 +22,12 @@ FEWEST = 8
 
 def lifted(blocks: Sequence[Block], model: Absorbed) -> list[Block]:
     """The blocks, in their order, those that are alike as twins of the first."""
-    stands_for: dict[str, tuple[tuple[str, ...], ...]] = {}
+    stands_for: dict[str, tuple[Block, ...]] = {}
     dropped: set[str] = set()
     coupled = ((_coupling(block), block) for block in blocks if block.hidden and not block.writes)
     for candidates in _many(coupled):
         for first, *others in _many((shape_of(block, model), block) for block in candidates):
-            stands_for[first.hidden[0]] = tuple(other.hidden for other in others)
+            stands_for[first.hidden[0]] = tuple(others)
             dropped.update(other.hidden[0] for other in others)
     return [
         replace(block, twins=stands_for[block.hidden[0]]) if block.hidden and block.hidden[0] in stands_for else block

@@ -115,7 +115,7 @@ def _information(now: tuple[float, ...], if_absent: tuple[float, ...], absent: f
     with_absent = [absent * p for p in if_absent]
     with_present = [max(0.0, p - part) for p, part in zip(now, with_absent, strict=True)]
     rest = _plogp([absent, 1.0 - absent])
-    return max(0.0, _plogp([*with_absent, *with_present]) - rest - _plogp(now))
+    return max(0.0, round(_plogp([*with_absent, *with_present]) - rest - _plogp(now), 9))  # less is rounding
 
 
 def _plogp(chances: Iterable[float]) -> float:

@@ -349,7 +349,8 @@ def _are_akin(one: Hypothesis, other: Hypothesis) -> bool:
 def _in_reading_order(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
     """By share and probability as far as a page shows them; below that each cause once before any cause twice, because
     a rival that is ruled out says more than the same change at the fifteenth leaf."""
-    ranked = sorted(verdicts, key=lambda v: (-v.share, -v.probability, v.id))
+    # Places alike differ in their last digits only, by the order of the sums.
+    ranked = sorted(verdicts, key=lambda v: (-float(f"{v.share:.9g}"), -float(f"{v.probability:.9g}"), v.id))
     seen: dict[str, int] = defaultdict(int)
     repeat = {}
     for verdict in ranked:
