@@ -305,11 +305,12 @@ class Places:
         return str(scope)
 
     def named(self, scope: Scope) -> tuple[Place, ...]:
-        """The place in results (DESIGN.md section 7): a link is both ends, a group the device and its overloaded
-        member, a NIC also its leaf port."""
+        """The place in results (DESIGN.md section 7): a link is both ends, a group the device and its most overloaded
+        egress, a NIC also its leaf port."""
         match scope.kind:
             case ScopeKind.ECMP:
-                overloaded = self.related(scope, Relation.HOT_MEMBER_QUEUE)
+                hottest = self.hot_member(scope)
+                overloaded = () if hottest is None else self._queues(*hottest)
                 return (Place(device=scope.device), *(_queue_place(queue) for queue in overloaded))
             case ScopeKind.QUEUE:
                 return (_queue_place(scope),)

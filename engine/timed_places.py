@@ -25,9 +25,9 @@ CROSSED_LINK = 0.80
 NAMED_LINK = 0.97
 """P(symptom | a cause whose place the timing of the ranks names) (judgement, DESIGN.md section 5)."""
 
-CLEARED_LINK = 0.05
+CLEARED_LINK = 0.004
 """P(symptom | a cause whose place touches none of the ranks that became slow) (judgement: what is left is that the
-timing misleads)."""
+timing misleads, a fifth of what is left for causes nobody knows: an anomaly that is sure is not the root for that)."""
 
 SELDOM_LINK = 0.0002
 """P(every step is slower | a cause whose place the job's bytes cross in some steps only) (judgement: a hundredth of
@@ -60,7 +60,7 @@ class TimedPlaces:
         `holds_up`: what is wrong there may make others wait.
         """
         timing = self._observed.rank_timing
-        ends = {*self._places.ports(scope)}
+        ends = self._ends(scope)
         if timing is None or not timing.is_enough or not ends:
             return None
         is_late = timing.is_late(scope.device) if scope.kind is ScopeKind.HOST else False
@@ -70,9 +70,13 @@ class TimedPlaces:
             return None
         return not self._slow_ports.isdisjoint(self._acts_on(ends) if holds_up else ends)
 
+    def _ends(self, scope: Scope) -> set[End]:
+        """The ports of a place; of a group also those that overload behind its members."""
+        return {*self._places.ports(scope), *self._observed.hot_members.get(scope, ())}
+
     def _is_seldom_crossed(self, scope: Scope, *, holds_up: bool) -> bool:
         """Whether every step is slower, but the job's bytes cross the place, or wait for it, in some steps only."""
-        ends = {*self._places.ports(scope)}
+        ends = self._ends(scope)
         if not ends or self._usual_ports is None:
             return False
         return self._usual_ports.isdisjoint(self._acts_on(ends) if holds_up else ends)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from fabrics import HOSTS, JOB, ONSET, START, counter, observe, placement, plan, series, shipped
+from fabrics import HOSTS, JOB, ONSET, START, cable, counter, gauge, observe, placement, plan, series, shipped
 
 from causeline.engine.facts import Fact
 from causeline.engine.findings import LevelReading
@@ -256,6 +256,24 @@ def test_a_place_whose_pausing_holds_up_a_slow_send_is_named() -> None:
     paused = [counter(f"{end}:3", "pfc_rx_pause_us", 0, 200_000.0) for end in ("leaf-1:Ethernet14", "host-2:mlx5_0")]
     facts = [*ranks(sends={"host-2": ((4.0,), (7.0,))}), *paused]
     assert named(facts)["host-4"] is True
+
+
+@pytest.mark.parametrize(("depth", "is_named"), [(9e6, True), (1e6, False)], ids=["overloads", "stays calm"])
+def test_a_group_is_named_by_what_overloads_behind_its_members(depth: float, is_named: bool) -> None:
+    """Leaf-4 lost its way to spine-2: more of its bytes meet those of host-2 on the way from spine-1 to leaf-3."""
+    far = [
+        cable("spine-1:Ethernet3", "leaf-3:Ethernet1"),
+        cable("host-9:mlx5_0", "leaf-3:Ethernet11", role="leaf-host"),
+    ]
+    other = [cable(f"leaf-4:Ethernet{n}", f"spine-{n}:Ethernet4", role="leaf-spine") for n in (1, 2)]
+    other.append(cable("host-8:mlx5_0", "leaf-4:Ethernet11", role="leaf-host"))
+    lost = [gauge("leaf-4:Ethernet2", "oper_up", 1, 0), counter("leaf-4:Ethernet1", "tx_bytes", 1, 5)]
+    behind = gauge("spine-1:Ethernet3:3", "queue_peak_bytes", 1e6, depth)
+    sends = replace(placement(), targets=("host-9",), traffic="many_to_one")
+    slow = ranks(sends={"host-2": ((4.0,), (7.0,))})
+    kept = [fact for fact in plan() if fact != placement()]
+    observed = observe([*kept, *far, *other, *lost, behind, sends, *slow])
+    assert TimedPlaces(observed, Places(observed)).names(Scope.of("ecmp", "leaf-4", "uplinks")) is is_named
 
 
 # -- checkpoints -----------------------------------------------------------------------------------------
