@@ -9,6 +9,7 @@ other at the end (a collective) or not (plain sends) makes no difference to the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,9 @@ LEAST_PEERS = 4
 MOST_OF_IT = 0.5
 """Share of a rise from which a part of it explains it (judgement: most of it)."""
 
+HANGS = 3.0
+"""Times the usual step that an unfinished one must have lasted to hang (judgement, between a slow step and a stall)."""
+
 ALIKE = 0.5
 """Share of the largest rise that the smallest must have where all ranks slow down alike (judgement)."""
 
@@ -67,6 +71,19 @@ class Step:
     median_entry: float
     last_entry: float
     end: float
+
+
+@dataclass(frozen=True, slots=True)
+class StuckStep:
+    """The step that a job hangs in: who `entered` its communication and whose rank is `missing`.
+
+    `median_entry` and `lasted`, until the window's end, in seconds since it began.
+    """
+
+    entered: Mapping[str, RankStep]
+    missing: frozenset[str]
+    median_entry: float
+    lasted: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +114,32 @@ class RankTiming:
     """The complete steps of one job that lie on one side of the onset: `before` and `after`, in order of time."""
 
     def __init__(self, telemetry: Telemetry, split: Split, job: str) -> None:
-        steps = _read_steps(telemetry, job)
+        steps, unfinished = _read_steps(telemetry, job)
         self.hosts = tuple(sorted({host for step in steps for host in step.ranks}))
         complete = [step for step in steps if len(step.ranks) >= ENOUGH_RANKS * len(self.hosts)]
         onset = split.start if split.onset is None else split.onset
         earliest, latest = onset - split.uncertainty_s, onset + split.uncertainty_s
         self.before = tuple(step for step in complete if step.begin + step.end <= earliest)
         self.after = tuple(step for step in complete if step.begin >= latest)
+        self._unfinished = [step for step in unfinished if step[0] >= earliest - SAME_STEP_S][-1:]
+        self._end = split.end
 
     @property
     def is_enough(self) -> bool:
         """Whether there are enough steps on both sides of the onset to tell a change."""
         return min(len(self.before), len(self.after)) >= LEAST_STEPS
+
+    @cached_property
+    def stuck(self) -> StuckStep | None:
+        """The last step, where no rank has finished it for long and most have entered; None for a job that goes on."""
+        if not self._unfinished or len(self.before) < LEAST_STEPS:
+            return None
+        begin, entered = self._unfinished[0]
+        lasted = self._end - begin
+        missing = frozenset(self.hosts) - entered.keys()
+        if lasted < HANGS * median(step.end for step in self.before) or len(missing) > MOST_OF_IT * len(self.hosts):
+            return None
+        return StuckStep(entered, missing, median(rank.entry for rank in entered.values()), lasted)
 
     @cached_property
     def whole(self) -> Change:
@@ -216,8 +247,13 @@ def _changed(before: tuple[float, ...], after: tuple[float, ...]) -> Change:
     return Change(middle, median(after), median(abs(value - middle) for value in before), max(before), after)
 
 
-def _read_steps(telemetry: Telemetry, job: str) -> list[Step]:
-    """Every step of a job with the ranks that entered and finished, in order of time."""
+Unfinished = tuple[float, Mapping[str, RankStep]]
+"""When a step began, and the ranks that entered it: none of them has finished, so their ends are infinite."""
+
+
+def _read_steps(telemetry: Telemetry, job: str) -> tuple[list[Step], list[Unfinished]]:
+    """Every step of a job with the ranks that entered and finished, and those that no rank finished, in order of
+    time."""
     rows = telemetry.rows(
         "SELECT ts - value AS begin, metric, port, value, source, record FROM samples "
         "WHERE metric IN ('rank_send_start', 'rank_send_done') AND device = ? ORDER BY begin, port",
@@ -232,10 +268,14 @@ def _read_steps(telemetry: Telemetry, job: str) -> list[Step]:
             entries[host] = (value, source, record)
         else:
             ends[host] = value
-    found = []
+    found: list[Step] = []
+    unfinished: list[Unfinished] = []
     for begin, entries, ends in steps:
-        ranks = {host: RankStep(entry, ends[host], *at) for host, (entry, *at) in entries.items() if host in ends}
+        entered = {host: RankStep(entry, ends.get(host, math.inf), *at) for host, (entry, *at) in entries.items()}
+        ranks = {host: rank for host, rank in entered.items() if host in ends}
         if ranks:
             times = [rank.entry for rank in ranks.values()]
             found.append(Step(begin, ranks, median(times), max(times), max(rank.done for rank in ranks.values())))
-    return found
+        elif entered:
+            unfinished.append((begin, entered))
+    return found, unfinished

@@ -178,6 +178,30 @@ def test_a_late_rank_says_whether_it_makes_up_the_slowdown(enters: Levels, sends
     assert [one.levels for one in found if one.state == "present"] == [LevelReading(level, level)]
 
 
+def hung(missing: tuple[str, ...], last_s: float = 8.0) -> list[Fact]:
+    """Steps up to the onset, and one that all hosts but these enter and none finishes."""
+    steps = [START + n * STEP_S for n in range(24)]
+    found: list[Fact] = []
+    for host in HOSTS:
+        entries = [(begin + 8.0, 8.0) for begin in steps]
+        entries += [] if host in missing else [(ONSET + last_s, last_s)]
+        found += [series(f"{JOB}:{host}", "rank_send_start", entries)]
+        found += [series(f"{JOB}:{host}", "rank_send_done", [(begin + 12.0, 12.0) for begin in steps])]
+    return found
+
+
+def test_the_rank_that_never_entered_the_step_that_hangs_is_late() -> None:
+    assert states(hung(("host-2",))) == late("host-2")
+
+
+def test_sends_that_all_ranks_began_and_none_finished_are_late_and_no_rank_is() -> None:
+    assert states(hung(())) == {**LATE_NOBODY, f"slow_flow_done {JOB}": "present"}
+
+
+def test_most_ranks_missing_are_a_log_that_ends() -> None:
+    assert states(hung(HOSTS[:3])) == {}
+
+
 def test_one_long_send_may_be_chance() -> None:
     found = states(ranks(sends={"host-2": ((4.0,), (9.0, *(4.0,) * 23))}))
     assert f"slow_flow_done {JOB}" not in found

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ..findings import LevelReading, SignFinding
 from ..observed import Observed
-from ..rank_timing import MOST_OF_IT, Change, RankTiming
+from ..rank_timing import MOST_OF_IT, Change, RankTiming, StuckStep
 from ..scope import Scope, ScopeKind
 from ..step_bytes import GROWN, StepBytes
 
@@ -19,10 +19,13 @@ from ..step_bytes import GROWN, StepBytes
 def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
     """Does a host enter the job's collectives later than before, beyond what its peers do, and by how much?
 
-    Level 1: late; level 2: late by most of what the steps became longer.
+    Level 1: late; level 2: late by most of what the steps became longer, or missing in the step that the job hangs in.
     """
     timing = _timing(observed)
     if timing is None:
+        stuck = _stuck(observed)
+        if stuck is not None:
+            yield from _missing_ranks(observed, sign, stuck)
         return
     for host, change in timing.lateness.items():
         is_late = timing.is_late(host)
@@ -41,6 +44,26 @@ def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
             unit="s after the median rank",
             records=(record,) if record else (),
             levels=LevelReading(level, level),
+            words={"enters": "enters"},
+        )
+
+
+def _missing_ranks(observed: Observed, sign: str, stuck: StuckStep) -> Iterator[SignFinding]:
+    last = max(stuck.entered.values(), key=lambda rank: rank.entry)
+    for host in sorted({*stuck.entered, *stuck.missing}):
+        own = stuck.entered.get(host)
+        entry = stuck.lasted if own is None else own.entry
+        record = observed.record((own or last).source, (own or last).record)
+        yield SignFinding(
+            sign,
+            Scope.of(ScopeKind.HOST, host),
+            "present" if own is None else "absent",
+            observed=entry - stuck.median_entry,
+            baseline=0.0,
+            unit="s after the median rank",
+            records=(record,) if record else (),
+            levels=LevelReading(2, 2) if own is None else LevelReading(0, 0),
+            words={"enters": "had not entered" if own is None else "enters"},
         )
 
 
@@ -68,10 +91,14 @@ def uniform_slowdown(observed: Observed, sign: str, limits: Mapping[str, float])
 def late_sends(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
     """Do sends of some ranks finish later than before, counted from the entry of the last rank?
 
-    Unknown where the sends of all ranks became longer alike, unless the bytes of a step are those of before.
+    Unknown where the sends of all ranks became longer alike, unless the bytes of a step are those of before. Sends that
+    all ranks began and none finished in a step that hangs are late.
     """
     timing = _timing(observed)
     if timing is None:
+        stuck = _stuck(observed)
+        if stuck is not None and not stuck.missing:
+            yield _unfinished_sends(observed, sign, stuck)
         return
     are_longer = timing.is_longer(timing.sends)
     if are_longer is None or (are_longer and _may_be_more_bytes(observed, timing)):
@@ -100,6 +127,26 @@ def _more_bytes(observed: Observed, sign: str, volume: StepBytes) -> SignFinding
     )
 
 
+def _unfinished_sends(observed: Observed, sign: str, stuck: StuckStep) -> SignFinding:
+    last = max(stuck.entered, key=lambda host: (stuck.entered[host].entry, host))
+    entry = stuck.entered[last]
+    record = observed.record(entry.source, entry.record)
+    return SignFinding(
+        sign,
+        Scope.of(ScopeKind.JOB, observed.job or ""),
+        "present",
+        observed=stuck.lasted - entry.entry,
+        baseline=None,
+        unit="s",
+        records=(record,) if record else (),
+        words={"finish": "had not finished", "slow": f"{len(stuck.entered)} of {len(stuck.entered)}", "host": last},
+    )
+
+
+def _stuck(observed: Observed) -> StuckStep | None:
+    return None if observed.rank_timing is None else observed.rank_timing.stuck
+
+
 def _timing(observed: Observed) -> RankTiming | None:
     timing = observed.rank_timing
     return timing if timing is not None and timing.is_enough else None
@@ -124,6 +171,7 @@ def _of_job(
         words={
             "work": f"the median rank enters after {change.after:.3g} s (before the onset {change.before:.3g} s), "
             f"of steps of {step} (before {step_before})",
+            "finish": "finish",
             "host": host,
             "slow": f"{len(timing.slow_senders)} of {len(timing.hosts)}",
         },
