@@ -26,7 +26,7 @@ _CAUSES, _IMPACTS, _RANKED, _RULED_OUT, _NOT_ASSESSABLE, _CHECKS, _ISSUES, _OVER
 
 _GROUND_LINES = 4
 # Causes ruled out that give way to the lines on what the verdict hangs on, and to those on an overlap.
-_GIVEN_WAY = 2
+_GIVEN_WAY = 3
 _GIVEN_WAY_TO_OVERLAP = 2
 
 
