@@ -17,7 +17,8 @@ from .matching import match
 from .metrics import METRICS, MetricKind
 from .observed import Observed
 from .places import Places
-from .results import Place, Result
+from .result_base import Result
+from .results import Place
 from .rules import KnowledgeBase, Relation
 from .scope import ScopeKind
 from .scoreboard import TrueCause, Truth

@@ -13,7 +13,7 @@ from .baselines import BaselineScore, baseline
 from .errors import CauselineError, UsageError
 from .facts import Reading
 from .investigate import investigate
-from .results import Result
+from .result_base import Result
 from .rules import KnowledgeBase
 from .scoreboard import TRUTH, Score, Truth, crashed, score
 from .scoreboard_totals import RemovalRates, Totals, by_removal, total

@@ -4,6 +4,8 @@ section 7)."""
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from .citations import Citations
 from .compile import Compiled
@@ -28,11 +30,14 @@ from .results import (
     Versions,
     WeighedFinding,
 )
+from .results import StepPart as StepPartRow
 from .rules import Cause, KnowledgeBase
 from .scope import Scope, ScopeKind
+from .step_parts import StepPart, shares_by_timing, step_parts
 from .story import chain, chart_lines, coverage, timeline
 from .summary import anomalies, summary
 from .symptom import Symptom
+from .timed_places import TimedPlaces
 from .to_read import AGAIN, ToRead
 from .verdicts import SUPPORTED, TELLING, Judgement, Verdict, weight
 from .weighing import Relevance
@@ -67,6 +72,7 @@ def narrate(
     hypotheses = tuple(writer.write(verdict) for verdict in (*judgement.listed, *judgement.rest))
     roots = tuple(verdict for verdict in judgement.listed if verdict.role == "root" and writer.leads(verdict))
     split = observed.split
+    measured = _excess(observed, places, judgement, ids)
     return Investigation(
         schema=1,
         incident=IncidentView(
@@ -85,30 +91,14 @@ def narrate(
             reading,
             observed,
             () if asked or onset is None else anomalies(judgement, knowledge, places),
+            measured.parts,
         ),
         root_causes=tuple(ids[verdict.id] for verdict in roots),
         unknown=UnknownCause(share=judgement.unknown_share),
         loop=_loop(judgement),
         domain=_domain(judgement),
         impact=tuple(
-            Impact(
-                job=symptom.job,
-                tenant=observed.topology.tenant(symptom.job),
-                model=observed.topology.model(symptom.job),
-                before_s=symptom.before_s,
-                after_s=symptom.after_s,
-                change=symptom.change,
-                kind=symptom.kind.value,
-                at_least=symptom.is_open,
-                onset=timestamp(symptom.onset),
-                share_explained={
-                    ids[v.id]: v.share for v in judgement.listed if v.status == "supported" and v.share > 0
-                }
-                if symptom is asked
-                else {},
-                finding=citations.cite_symptom(symptom),
-            )
-            for symptom in symptoms
+            _impact(symptom, observed, citations, measured if symptom is asked else _Excess()) for symptom in symptoms
         ),
         hypotheses=hypotheses,
         tie_classes=tuple(writer.tie_classes()),
@@ -130,6 +120,44 @@ def narrate(
             knowledge_digest=knowledge.digest,
             overrides=knowledge.overrides,
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Excess:
+    """How the excess of a job's step time is split: over hypotheses, and over the parts of the step."""
+
+    shares: Mapping[str, float] = field(default_factory=dict)
+    parts: tuple[StepPart, ...] = ()
+    is_timed: bool = False
+
+
+def _excess(observed: Observed, places: Places, judgement: Judgement, ids: Mapping[str, str]) -> _Excess:
+    supported = [v for v in judgement.listed if v.status == "supported" and v.share > 0]
+    parts = step_parts(observed.rank_timing)
+    timed = shares_by_timing(supported, parts, TimedPlaces(observed, places))
+    shares = {v.id: v.share for v in supported} if timed is None else timed
+    return _Excess({ids[v.id]: shares[v.id] for v in supported}, parts, timed is not None and bool(timed))
+
+
+def _impact(symptom: Symptom, observed: Observed, citations: Citations, excess: _Excess) -> Impact:
+    return Impact(
+        job=symptom.job,
+        tenant=observed.topology.tenant(symptom.job),
+        model=observed.topology.model(symptom.job),
+        before_s=symptom.before_s,
+        after_s=symptom.after_s,
+        change=symptom.change,
+        kind=symptom.kind.value,
+        at_least=symptom.is_open,
+        onset=timestamp(symptom.onset),
+        share_explained=dict(excess.shares),
+        share_from="timing" if excess.is_timed else "posterior",
+        parts=tuple(
+            StepPartRow(name=part.name, before_s=part.before_s, after_s=part.after_s, share=part.share)
+            for part in excess.parts
+        ),
+        finding=citations.cite_symptom(symptom),
     )
 
 

@@ -13,8 +13,9 @@ from .leave_out import LeaveOut, Weights
 from .next_checks import Check, next_checks
 from .overlap import Overlap, overlaps
 from .places import Places
-from .results import ExplanationNetwork, NextCheck
+from .result_network import ExplanationNetwork
 from .results import Hinge as HingeRow
+from .results import NextCheck
 from .results import Sensitivity as SensitivityRow
 from .rules import KnowledgeBase
 from .sensitivity import Grounds, Hinge, grounds

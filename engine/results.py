@@ -10,19 +10,16 @@ import json
 import math
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from .result_base import Result
+from .result_network import ExplanationNetwork
 
 State = Literal["present", "absent", "unknown"]
 Status = Literal["supported", "possible", "ruled_out", "not_assessable"]
 Role = Literal["root", "contributing", "consequence", "co_occurring"]
 LoopClass = Literal["load", "thresholds", "nic", "physical", "path", "other"]
 Domain = Literal["network", "host", "job", "telemetry"]
-
-
-class Result(BaseModel):
-    """Base of all result models: frozen, no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class IncidentView(Result):
@@ -66,11 +63,22 @@ class DomainVerdict(Result):
     telemetry: float
 
 
+class StepPart(Result):
+    """A part of the step as the ranks timed it: what all compute (to the median entry), the wait for the last rank,
+    and the sends from then on; mean seconds, and its share of all that became longer."""
+
+    name: Literal["compute", "lateness", "sends"]
+    before_s: float
+    after_s: float
+    share: float
+
+
 class Impact(Result):
     """What the incident did to a job.
 
     `before_s` and `after_s` are step times, `change` the relative rise: medians of a rise, means where some steps are
-    slow (intermittent), the median and the long step of a stall. `at_least`: that step had not ended.
+    slow (intermittent), the median and the long step of a stall. `at_least`: that step had not ended. `parts`: where
+    the ranks were timed. `share_explained` is then measured: that of the part a hypothesis acts on (`share_from`).
     """
 
     job: str
@@ -83,6 +91,8 @@ class Impact(Result):
     at_least: bool = False
     onset: str | None
     share_explained: dict[str, float]
+    share_from: Literal["timing", "posterior"] = "posterior"
+    parts: tuple[StepPart, ...] = ()
     finding: str | None = None
 
 
@@ -292,67 +302,6 @@ class TelemetrySeries(Result):
     unit: str
     points: tuple[tuple[str, float], ...]
     finding: str | None = None
-
-
-class NetworkLevel(Result):
-    """A level of a sign above its first: leak and links of P(at this level or above)."""
-
-    leak: float
-    links: tuple[tuple[str, float], ...]
-
-
-class NetworkNode(Result):
-    """A cause, mechanism or sign of the explanation network, a noisy-OR of its links with leak and inhibitors.
-
-    `likelihood`: P(what was seen | level), from level 0 (off) on; None where nothing was.
-    """
-
-    id: str
-    kind: Literal["cause", "mechanism", "sign"]
-    place: str | None
-    leak: float
-    links: tuple[tuple[str, float], ...]
-    inhibitors: tuple[tuple[str, float], ...] = ()
-    higher: tuple[NetworkLevel, ...] = ()
-    likelihood: tuple[float, ...] | None = None
-
-
-class NetworkRatio(Result):
-    """What a finding says of the odds of one cause alone (a cell below the leak): as it was read, and if it were
-    present or absent."""
-
-    sign: str
-    cause: str
-    read: float
-    present: float
-    absent: float
-
-
-class NetworkResidual(Result):
-    """All that was folded: the weight of each pattern of what it reads of the network and sets in it.
-
-    `weights` is the table in row-major order, an axis of `levels` values for each of `reads` and `sets`; it sums to 1.
-    """
-
-    reads: tuple[str, ...]
-    sets: tuple[str, ...]
-    levels: tuple[int, ...]
-    weights: tuple[float, ...]
-
-
-class ExplanationNetwork(Result):
-    """The part of the network around the leading `causes`, exact: what else there is is folded into `residual` and
-    into the leak of the symptom.
-
-    `changeable`: the signs of which all that bears on them is part of it, so that another reading may be asked about.
-    """
-
-    causes: tuple[str, ...]
-    symptom: str | None
-    nodes: tuple[NetworkNode, ...]
-    ratios: tuple[NetworkRatio, ...]
-    changeable: tuple[str, ...]
-    residual: NetworkResidual | None
 
 
 class Versions(Result):

@@ -14,7 +14,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .errors import UnreadableInput
-from .results import Finding, Hypothesis, Investigation, Place, Result, WeighedFinding
+from .result_base import Result
+from .results import Finding, Hypothesis, Investigation, Place, WeighedFinding
 
 TRUTH = "truth.json"
 """Name of the answer beside a bundle."""

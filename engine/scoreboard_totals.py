@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from .baselines import BaselineScore
-from .results import Result
+from .result_base import Result
 from .scoreboard import Calibrated, Score
 
 WILSON_Z = 1.959964

@@ -13,7 +13,7 @@ from .compile import Compiled
 from .errors import InferenceError
 from .explanation import ELSEWHERE, Explanation, Residual, explanation
 from .network import Level, Likelihood, Network, Node, NodeKind
-from .results import ExplanationNetwork, NetworkLevel, NetworkNode, NetworkRatio, NetworkResidual
+from .result_network import ExplanationNetwork, NetworkLevel, NetworkNode, NetworkRatio, NetworkResidual
 from .verdicts import Judgement
 
 MOST_CAUSES = 6

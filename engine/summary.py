@@ -11,9 +11,15 @@ from .places import Places
 from .results import Hypothesis
 from .rules import KnowledgeBase
 from .scope import ScopeKind
+from .step_parts import StepPart
 from .symptom import LOG_ENDS, Symptom, SymptomKind
 from .verdicts import Judgement, weight
 from .wording import clock, number, percent, statement
+
+WORTH_SPLITTING = 0.05
+"""Share of the excess from which a part of the step is told beside another (judgement: less is jitter of the step)."""
+
+PART_WORDS = {"compute": "computing", "lateness": "waiting for the last rank", "sends": "the sends"}
 
 MOST_ANOMALIES = 2
 """Anomalies without an established cause that a summary tells (judgement)."""
@@ -26,8 +32,10 @@ def summary(
     reading: Reading,
     observed: Observed,
     odd: Sequence[str],
+    parts: Sequence[StepPart] = (),
 ) -> str:
-    """The summary of an investigation; `odd` are statements of anomalies that no supported cause explains."""
+    """The summary of an investigation; `odd` are statements of anomalies that no supported cause explains, `parts`
+    those of the step where the ranks were timed."""
     named = reading.incident.job
     others = [h for h in hypotheses if h.status == "supported" and h.role == "co_occurring"]
     if symptom is None:
@@ -44,7 +52,16 @@ def summary(
             f"{h.title} (share {percent(h.share)}, probability {percent(h.probability)})" for h in roots
         )
         told = f"{rose} because of {causes}."
-    return told + _harmless(others)
+    return told + _split(parts) + _harmless(others)
+
+
+def _split(parts: Sequence[StepPart]) -> str:
+    """Where the excess lies, when not all of it lies in one part of the step."""
+    shown = sorted((part for part in parts if part.share >= WORTH_SPLITTING), key=lambda part: -part.share)
+    if len(shown) < 2:
+        return ""
+    told = " and ".join(f"{percent(part.share)} in {PART_WORDS[part.name]}" for part in shown)
+    return f" As the ranks were timed, the rise lies {told}."
 
 
 def described(symptom: Symptom) -> str:

@@ -63,7 +63,7 @@ class TimedPlaces:
         ends = self._ends(scope)
         if timing is None or not timing.is_enough or not ends:
             return None
-        is_late = timing.is_late(scope.device) if scope.kind is ScopeKind.HOST else False
+        is_late = self.is_late(scope)
         if is_late is not False:
             return is_late
         if self._slow_ports is None:
@@ -89,6 +89,13 @@ class TimedPlaces:
         if job is None or not self._observed.is_every_step_slower or not saves_now_and_then(topology, job):
             return None
         return ports_crossed(topology, job, topology.jobs[job].hosts, in_every_step=True)
+
+    def is_late(self, scope: Scope) -> bool | None:
+        """Whether a place is a host whose rank enters later than before, beyond its peers; None: cannot be told."""
+        timing = self._observed.rank_timing
+        if timing is None or scope.kind is not ScopeKind.HOST:
+            return False
+        return timing.is_late(scope.device)
 
     @cached_property
     def _slow_ports(self) -> frozenset[End] | None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from .errors import UsageError
 from .inference import ask, to_bif
-from .results import ExplanationNetwork, Hypothesis, Investigation
+from .result_network import ExplanationNetwork
+from .results import Hypothesis, Investigation
 from .shown_network import restored
 from .wording import percent
 

@@ -25,6 +25,7 @@ from . import wording
 from .checks import checks_of, no_check
 from .panels import panels_of, rules_of
 from .references import Reference, anchor
+from .slowdown import slowdown_share
 from .view import (
     ChainStep,
     Evidence,
@@ -301,13 +302,14 @@ class _Composer:
 
     def named_cause(self, card: HypothesisCard) -> NamedCause:
         if card.tie is None:
-            share = self.hypotheses[card.id].share
-            return NamedCause(card, card.id, card.title, card.share, share, f"{card.probability} sure")
+            share = slowdown_share(self.shown.impact, (card.id,), self.hypotheses[card.id].share)
+            return NamedCause(card, card.id, card.title, wording.percent(share), share, f"{card.probability} sure")
         others = tuple(member for member in card.tie.members if member.id != card.id)
         ids = " or ".join([card.id, *(other.id for other in others)])
         titles = " or ".join([card.title, *(other.text for other in others)])
-        share = self.ties[card.tie.id].share
-        return NamedCause(card, ids, titles, card.tie.share, share, f"{card.tie.probability} sure")
+        tie = self.ties[card.tie.id]
+        share = slowdown_share(self.shown.impact, tie.members, tie.share)
+        return NamedCause(card, ids, titles, wording.percent(share), share, f"{card.tie.probability} sure")
 
     def impact(self, impact: Impact) -> ImpactLine:
         shares = sorted(impact.share_explained.items(), key=lambda item: (-item[1], item[0]))

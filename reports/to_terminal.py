@@ -24,9 +24,9 @@ _STATUS_STYLE = {"supported": "bold green", "possible": "yellow", "ruled_out": "
 # Lines a section, so that all sections together stay within a screen of 40 lines.
 _CAUSES, _IMPACTS, _RANKED, _RULED_OUT, _NOT_ASSESSABLE, _CHECKS, _ISSUES, _OVERLAPS = 3, 2, 4, 6, 2, 1, 3, 1
 
-_GROUND_LINES = 3
+_GROUND_LINES = 4
 # Causes ruled out that give way to the lines on what the verdict hangs on, and to those on an overlap.
-_GIVEN_WAY = 2
+_GIVEN_WAY = 3
 _GIVEN_WAY_TO_OVERLAP = 2
 
 

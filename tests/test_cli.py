@@ -63,7 +63,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 
 def test_help_names_every_command() -> None:
     text = run("--help").stdout
-    assert all(command in text for command in ("investigate", "facts", "report", "adapters", "kb"))
+    assert all(command in text for command in ("investigate", "facts", "report", "what-if", "adapters", "kb"))
 
 
 # -- investigate and report ------------------------------------------------------------------------------------------

@@ -67,6 +67,7 @@ def test_commands_of_the_readme_run_in_their_order(tmp_path: Path, monkeypatch: 
             assert result.exit_code == 0, f"{line}: {result.output}"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "causeline.sqlite",
+        "inc-4127.json",
         "inc-4128.html",
         "quiet.json",
     ]
@@ -136,6 +137,6 @@ def test_block_of_the_readme_is_what_the_program_prints(block: str, request: pyt
 
 def test_every_command_of_the_program_is_in_the_readme_or_its_help() -> None:
     text = README.read_text()
-    shown = set(re.findall(r"^causeline ([a-z]+)", text, re.MULTILINE))
+    shown = set(re.findall(r"^causeline ([a-z-]+)", text, re.MULTILINE))
     assert shown == set(main.commands)
     assert CliRunner().invoke(main, ["--help"]).exit_code == 0

@@ -131,6 +131,39 @@ def test_two_faults_of_a_pair_are_both_in_the_truth() -> None:
     assert len(pair.setup.faults) >= 2
 
 
+@pytest.mark.parametrize(
+    ("seed", "pair"),
+    [(51, ("phy.optic_degraded", "nic.pause_storm")), (55, ("nic.pause_storm", "phy.lane_speed_down"))],
+)
+def test_two_faults_in_one_bundle_are_both_found_and_said_to_overlap(
+    seed: int, pair: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = tmp_path / "pair"
+    write_tidy(bundle(played(seed, pair)), folder)
+    found = investigate(adapters.read(folder), knowledge.load())
+    assert score(found, read_truth(folder / TRUTH), {}, folder.name, 0.0).both
+    roots = {h.id: h for h in found.hypotheses if h.id in found.root_causes}
+    assert {h.cause for h in roots.values()} == {*pair}
+    # Each would have slowed the job by itself: without one alone it would still be slow, without both it would not.
+    (overlap,) = found.overlaps
+    assert {*overlap.hypotheses} == {*roots}
+    assert max(overlap.needed) < 0.2 < 0.9 < overlap.together
+    (impact,) = (impact for impact in found.impact if impact.share_explained)
+    assert sum(impact.share_explained.values()) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("seed", "pair"),
+    [(42, ("phy.optic_degraded", "nic.slow_receiver")), (47, ("host.cpu_stall", "phy.optic_degraded"))],
+)
+def test_the_weaker_of_two_faults_stands_second_and_is_not_acquitted(
+    seed: int, pair: tuple[str, ...], root: Path
+) -> None:
+    found, _ = scored(seed, pair, root)
+    assert found.both
+    assert found.acquitted == found.blamed == ()
+
+
 def test_unknown_causes_and_fabrics_are_refused_with_the_known_names() -> None:
     with pytest.raises(ValueError, match=r"cannot inject nic\.gremlin; known are .*nic\.pause_storm"):
         draw(1, ["nic.gremlin"])

@@ -9,13 +9,17 @@ from dataclasses import replace
 import pytest
 from fabrics import HOSTS, JOB, ONSET, START, cable, counter, gauge, observe, placement, plan, series, shipped
 
+from causeline.engine.compile import compile_network
 from causeline.engine.facts import Fact
-from causeline.engine.findings import LevelReading
+from causeline.engine.findings import Findings, LevelReading
+from causeline.engine.frontier import solve
 from causeline.engine.observed import Observed
 from causeline.engine.patterns import PATTERNS
 from causeline.engine.places import Places
 from causeline.engine.scope import Scope, ScopeKind
+from causeline.engine.step_parts import shares_by_timing, step_parts
 from causeline.engine.timed_places import CROSSED_LINK, NAMED_LINK, SELDOM_LINK, TimedPlaces
+from causeline.engine.verdicts import judge
 
 STEP_S = 25.0
 """Steps begin so far apart: 24 before the onset, 24 after it."""
@@ -336,3 +340,49 @@ def test_a_store_that_pauses_may_hold_up_what_is_sent_in_every_step() -> None:
     paused = [counter(f"{end}:3", "pfc_rx_pause_us", 0, 200_000.0) for end in ("leaf-1:Ethernet14", "host-2:mlx5_0")]
     assert weighed("nic:host-4/mlx5_0", "ring_allreduce+checkpoint", *paused) == CROSSED_LINK
     assert weighed(TO_STORE, "ring_allreduce+checkpoint", *paused) == SELDOM_LINK
+
+
+# -- how the excess is split ----------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_the_step_add_up_to_the_excess() -> None:
+    first, second, *_ = HOSTS
+    facts = ranks(enters={first: ((8.0,), (11.0,))}, sends={second: ((4.0,), (14.0,))})
+    parts = {part.name: part for part in step_parts(observe([*plan(), *facts]).rank_timing)}
+    # The late host holds all up by 3 s; the slow sends, begun 3 s before its, end 7 s after all others do.
+    assert (parts["compute"].share, parts["lateness"].share, parts["sends"].share) == pytest.approx((0, 0.3, 0.7))
+    assert (parts["lateness"].before_s, parts["lateness"].after_s) == pytest.approx((0.0, 3.0))
+    assert (parts["sends"].before_s, parts["sends"].after_s) == pytest.approx((4.0, 11.0))
+
+
+def test_steps_that_did_not_become_longer_or_were_hardly_timed_have_no_parts() -> None:
+    assert step_parts(observe([*plan(), *ranks()]).rank_timing) == ()
+    assert step_parts(observe([*plan(), *ranks(steps=6)]).rank_timing) == ()
+    assert step_parts(None) == ()
+
+
+def test_each_cause_answers_for_the_part_it_acts_on() -> None:
+    first, second, *_ = HOSTS
+    facts = ranks(enters={first: ((8.0,), (11.0,))}, sends={second: ((4.0,), (14.0,))})
+    observed = observe([*plan(), *facts])
+    places = Places(observed)
+    judgement = judge(
+        shipped(),
+        places,
+        (compiled := compile_network(shipped(), observed, places, Findings([]))),
+        solve(compiled.network),
+    )
+    rows = {(v.hypothesis.cause.id, v.hypothesis.scope): v for v in (*judgement.listed, *judgement.rest)}
+    stall = replace(
+        next(v for (cause, _), v in rows.items() if cause == "host.cpu_stall"), members=("stall",), share=0.9
+    )
+    nic = replace(
+        next(v for (cause, _), v in rows.items() if cause == "nic.slow_receiver"), members=("nic",), share=0.1
+    )
+    stall = replace(stall, hypothesis=replace(stall.hypothesis, scope=Scope.of(ScopeKind.HOST, first)))
+    nic = replace(nic, hypothesis=replace(nic.hypothesis, scope=Scope.of(ScopeKind.NIC, second, "mlx5_0")))
+    parts, timed = step_parts(observed.rank_timing), TimedPlaces(observed, places)
+    assert shares_by_timing([stall, nic], parts, timed) == pytest.approx({"stall": 0.3, "nic": 0.7})
+    elsewhere = replace(nic, hypothesis=replace(nic.hypothesis, scope=Scope.of(ScopeKind.FABRIC, "all")))
+    assert shares_by_timing([stall, elsewhere], parts, timed) is None
+    assert shares_by_timing([stall], (), timed) is None

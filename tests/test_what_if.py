@@ -20,7 +20,8 @@ from causeline.engine.inference import ask
 from causeline.engine.observed import Observed
 from causeline.engine.overlap import Overlap, overlaps, told_overlaps
 from causeline.engine.places import Places
-from causeline.engine.results import ExplanationNetwork, Investigation
+from causeline.engine.result_network import ExplanationNetwork
+from causeline.engine.results import Investigation
 from causeline.engine.shown_network import restored, shown_network
 from causeline.engine.verdicts import Judgement, judge
 
