@@ -10,6 +10,8 @@ import pytest
 from bundle_edits import write_small_bundle
 from bundle_members import all_members, write_folder
 
+pytest_plugins = ("simulated",)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
