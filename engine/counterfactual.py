@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from .errors import InferenceError
+from .errors import InferenceError, TooManyOpenBits
 from .frontier import Explains, Posterior, solve, symptom_shares
 from .network import Likelihood, Network, Node, NodeKind
 
@@ -101,21 +101,23 @@ def _lost(node: Node, lost: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
 
 
 def explained(network: Network, posterior: Posterior) -> Explains:
-    """How the symptom is explained by each cause, what it did through its effects included.
+    """How the symptom is explained by each cause, what it did through its effects included where that can be summed.
 
     Raises InferenceError as `symptom_shares` does.
     """
     own = symptom_shares(network, posterior)
-    through = {
-        cause: needed(network, posterior, (cause,)) - own.by_cause[cause]
-        for cause in effects(network)
-        if posterior.probability[cause] >= WORTH_SUMMING
-    }
-    return replace(own, through={cause: more for cause, more in through.items() if more > 0.0})
+    through: dict[str, float] = {}
+    for cause in effects(network):
+        if posterior.probability[cause] >= WORTH_SUMMING:
+            whole = needed(network, posterior, (cause,))
+            if whole is not None and whole > own.by_cause[cause]:
+                through[cause] = whole - own.by_cause[cause]
+    return replace(own, through=through)
 
 
-def needed(network: Network, posterior: Posterior, without: Collection[str]) -> float:
-    """P(the symptom would not have occurred without any of these causes | evidence): one more sum, over the twin.
+def needed(network: Network, posterior: Posterior, without: Collection[str]) -> float | None:
+    """P(the symptom would not have occurred without any of these causes | evidence): one more sum, over the twin. None
+    where the twin couples too many places to be summed: it has each effect twice.
 
     A symptom without evidence counts as one not looked at. Raises InferenceError as `twin` does.
     """
@@ -125,6 +127,9 @@ def needed(network: Network, posterior: Posterior, without: Collection[str]) -> 
         return 0.0
     others = {name: likelihood for name, likelihood in network.evidence.items() if name != network.symptom}
     kept = replace(both.kept, kind=NodeKind.SIGN)
-    world = solve(Network((*both.nodes, kept, both.lost), {**others, kept.id: Likelihood(1.0, 0.0)}))
+    try:
+        world = solve(Network((*both.nodes, kept, both.lost), {**others, kept.id: Likelihood(1.0, 0.0)}))
+    except TooManyOpenBits:
+        return None
     ratio: float = seen.on * 10.0 ** (world.log_evidence - posterior.log_evidence)
     return min(1.0, ratio * world.probability[both.lost.id])

@@ -54,4 +54,11 @@ class InferenceError(CauselineError):
 
 
 class TooManyOpenBits(InferenceError):
-    """More quantities couple the places of the network than can be summed at once."""
+    """More quantities couple the places of the network than can be summed at once.
+
+    `signs`: the nodes of shared signs among them.
+    """
+
+    def __init__(self, message: str, remedy: str = "", signs: tuple[str, ...] = ()) -> None:
+        super().__init__(message, remedy)
+        self.signs = signs

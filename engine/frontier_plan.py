@@ -43,10 +43,11 @@ def plan_sweep(network: Network, open_to_the_end: Sequence[str] = ()) -> Plan:
     width = _largest_width(steps)
     if width > WIDTH_LIMIT:
         step = max(steps, key=_width)
-        names = ", ".join(str(bit) for bit in sorted({*step.before, *step.opens}))
+        bits = sorted({*step.before, *step.opens})
         raise TooManyOpenBits(
-            f"{width} bits are open at {step.block.name}, at most {WIDTH_LIMIT} can be: {names}.",
+            f"{width} bits are open at {step.block.name}, at most {WIDTH_LIMIT} can be: {', '.join(map(str, bits))}.",
             "Couple the places through one mechanism, or make one place of them.",
+            tuple(bit.node for bit in bits if bit.kind == "sign"),
         )
     return Plan(network, model, steps, width)
 

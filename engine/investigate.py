@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from . import signals
-from .compile import Compiled, Coupling, compile_network
-from .completeness import WHOLE_BUNDLE, completeness_issues
-from .errors import TooManyOpenBits, UsageError
+from .compile import Compiled
+from .completeness import completeness_issues
+from .errors import UsageError
 from .facts import IssueLevel, Reading, ReadIssue, Series
 from .findings import Findings
-from .frontier import Posterior, solve
 from .matching import match
 from .narrative import narrate
+from .narrowing import solve_narrowed
 from .observed import Observed
 from .onset import Onset, find_onset
 from .places import Places
@@ -126,7 +126,7 @@ def conclude(
     """
     progress("solving the network")
     places = Places(evidence.observed)
-    compiled, posterior, narrowed = _solved(knowledge, evidence.observed, places, evidence.findings)
+    compiled, posterior, narrowed = solve_narrowed(knowledge, evidence.observed, places, evidence.findings)
     judgement = judge(knowledge, places, compiled, posterior)
 
     progress("weighing the findings")
@@ -146,38 +146,6 @@ def conclude(
         evidence.onset,
     )
     return Case(evidence, places, compiled, judgement, investigation)
-
-
-def _solved(
-    knowledge: KnowledgeBase, observed: Observed, places: Places, findings: Findings
-) -> tuple[Compiled, Posterior, tuple[ReadIssue, ...]]:
-    """The network and its posterior; with fewer links between places, and saying so, where these couple too many to be
-    summed at once."""
-    problem = ""
-    for coupling in Coupling:
-        compiled = compile_network(knowledge, observed, places, findings, coupling)
-        try:
-            posterior = solve(compiled.network)
-        except TooManyOpenBits as error:
-            if coupling is Coupling.NONE:
-                raise
-            problem = problem or error.message.partition(" are")[0]
-            continue
-        return compiled, posterior, _narrowed(coupling, len(observed.pause_graph.paused), problem)
-    raise AssertionError("the last coupling either returns or raises")
-
-
-def _narrowed(coupling: Coupling, paused: int, problem: str) -> tuple[ReadIssue, ...]:
-    """What was left out of the network because `problem` bits were open at once."""
-    if coupling is Coupling.ALL:
-        return ()
-    message = (
-        f"{paused} paused queues couple too many places to be weighed together ({problem} open at once); "
-        "each was weighed alone, so a pause may be blamed where it only passed through"
-    )
-    if coupling is Coupling.NONE:
-        message += ", and an effect may stand beside its trigger as if both had come by themselves"
-    return (ReadIssue(WHOLE_BUNDLE, "", IssueLevel.WARNING, "pauses-weighed-alone", message),)
 
 
 def _window(reading: Reading, telemetry: Telemetry) -> tuple[tuple[float, float], tuple[ReadIssue, ...]]:

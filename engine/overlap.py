@@ -44,6 +44,8 @@ def overlaps(judgement: Judgement, surroundings: Surroundings) -> tuple[Overlap,
         first, second, both = (
             needed(nearby.network, nearby.posterior, asked) for asked in (*members, (*members[0], *members[1]))
         )
+        if first is None or second is None or both is None:
+            continue
         if abs(both - first - second) >= WORTH_TELLING:
             found.append(Overlap((one, other), (first, second), both))
     return tuple(found)

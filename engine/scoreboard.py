@@ -90,9 +90,10 @@ class Score(Result):
     `top_1`, `top_3`: a right answer is the first, or among the first three, with a credible probability. `leads`: it is
     the first of the catalogued causes, however improbable.
 
-    `verdict`: a supported root cause that is right, only wrong ones, or none. `acquitted`: accepted causes that were
-    ruled out wherever they are true. `blamed`: root causes named although no job was harmed. `is_reported`: a
-    harmless cause was found as an anomaly. `rivals` counts rows of causes that are not true there, by status.
+    `verdict`: a supported root cause is right, itself or in its tie class; only wrong ones; or none. `acquitted`:
+    accepted causes that were ruled out wherever they are true. `blamed`: root causes named although no job was harmed.
+    `is_reported`: a harmless cause was found as an anomaly. `rivals` counts rows of causes that are not true there, by
+    status.
     `answers` are the leading ones in words, `miss` says in one line what was seen and why it was not enough.
     `removed`: share of the bundle's telemetry that was taken away before. `crash`: what stopped the engine, "" when
     nothing did; a bundle it could not finish is missed, not left out.
@@ -188,7 +189,8 @@ def score(
     hits = [[hit and one.probability > CREDIBLE for hit, one in zip(found, ranked, strict=True)] for found in named]
     rows = {row.id: row for row in investigation.hypotheses}
     roots = [rows[root] for root in investigation.root_causes]
-    is_right_root = any(is_right(root, cause) for root in roots for cause in truth.causes)
+    named_roots = [row for one in ranked if one.is_root for row in one.rows]
+    is_right_root = any(is_right(row, cause) for row in named_roots for cause in truth.causes)
     harmless = not truth.victim_jobs
     real = (*truth.causes, *truth.anomalies)
     rivals = [row for row in investigation.hypotheses if not any(_covers(row, cause) for cause in real)]
