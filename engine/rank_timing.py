@@ -121,8 +121,11 @@ class RankTiming:
         earliest, latest = onset - split.uncertainty_s, onset + split.uncertainty_s
         self.before = tuple(step for step in complete if step.begin + step.end <= earliest)
         self.after = tuple(step for step in complete if step.begin >= latest)
-        self._unfinished = [step for step in unfinished if step[0] >= earliest - SAME_STEP_S][-1:]
-        self._end = split.end
+        last = unfinished[-1:] if unfinished and unfinished[-1][0] >= earliest - SAME_STEP_S else []
+        # Where the job went on, the log of its ranks ended, not the job.
+        self._unfinished = [step for step in last if not _ends_after(telemetry, job, step[0])]
+        span = telemetry.span()
+        self._end = min(split.end, span[1]) if span else split.end
 
     @property
     def is_enough(self) -> bool:
@@ -245,6 +248,16 @@ class RankTiming:
 def _changed(before: tuple[float, ...], after: tuple[float, ...]) -> Change:
     middle = median(before)
     return Change(middle, median(after), median(abs(value - middle) for value in before), max(before), after)
+
+
+def _ends_after(telemetry: Telemetry, job: str, begin: float) -> bool:
+    """Whether a step of the job ended later than this."""
+    return bool(
+        telemetry.rows(
+            "SELECT 1 FROM samples WHERE metric = 'step_seconds' AND value > 0 AND device = ? AND ts > ? LIMIT 1",
+            (job, begin + SAME_STEP_S),
+        )
+    )
 
 
 Unfinished = tuple[float, Mapping[str, RankStep]]

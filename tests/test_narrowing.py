@@ -29,7 +29,7 @@ def test_what_can_be_summed_at_once_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_findings_that_couple_too_many_places_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, narrow = concluded(18, monkeypatch), concluded(2, monkeypatch)
+    whole, narrow = concluded(18, monkeypatch), concluded(3, monkeypatch)
     (issue,) = [one for one in narrow.investigation.read_issues if one.code == "findings-left-out"]
     gone = set(whole.compiled.network.evidence) - set(narrow.compiled.network.evidence)
     assert gone and all(sign in issue.message for sign in gone)

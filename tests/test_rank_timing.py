@@ -182,10 +182,13 @@ def test_a_late_rank_says_whether_it_makes_up_the_slowdown(enters: Levels, sends
     assert [one.levels for one in found if one.state == "present"] == [LevelReading(level, level)]
 
 
+WATCHED = gauge("host-1", "host_cpu_ratio", 0.3, 0.3)
+
+
 def hung(missing: tuple[str, ...], last_s: float = 8.0) -> list[Fact]:
     """Steps up to the onset, and one that all hosts but these enter and none finishes."""
     steps = [START + n * STEP_S for n in range(24)]
-    found: list[Fact] = []
+    found: list[Fact] = [WATCHED]
     for host in HOSTS:
         entries = [(begin + 8.0, 8.0) for begin in steps]
         entries += [] if host in missing else [(ONSET + last_s, last_s)]
@@ -200,6 +203,11 @@ def test_the_rank_that_never_entered_the_step_that_hangs_is_late() -> None:
 
 def test_sends_that_all_ranks_began_and_none_finished_are_late_and_no_rank_is() -> None:
     assert states(hung(())) == {**LATE_NOBODY, f"slow_flow_done {JOB}": "present"}
+
+
+def test_a_log_of_ranks_that_ends_while_the_job_goes_on_tells_nothing() -> None:
+    later = series(JOB, "step_seconds", [(ONSET + 25.0 * n, 25.0) for n in range(1, 20)])
+    assert states([*hung(("host-2",)), later]) == {}
 
 
 def test_most_ranks_missing_are_a_log_that_ends() -> None:
