@@ -34,7 +34,13 @@ class Columns:
         """A column of names as codes into its distinct names; "" where the cell is blank or the column is not there."""
         if column not in self.table.column_names:
             return np.zeros(len(self.table), dtype=np.int64), [""]
-        found = self.table[column].cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
+        cells = self.table[column]
+        if pa.types.is_temporal(cells.type):
+            # Each distinct time is written out once: a poll has as many rows as there are counters.
+            encoded = cells.combine_chunks().dictionary_encode()
+            names = [*encoded.dictionary.cast(pa.string()).to_pylist(), ""]
+            return np.asarray(encoded.indices.fill_null(len(names) - 1), dtype=np.int64), names
+        found = cells.cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
         return np.asarray(found.indices, dtype=np.int64), [name.strip() for name in found.dictionary.to_pylist()]
 
     def times(self, column: str, file: RawFile) -> Floats:
