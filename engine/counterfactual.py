@@ -9,9 +9,10 @@ only the causes taken out did. Both are ORs again, so the twin of a network is a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from .errors import InferenceError
+from .errors import InferenceError, TooManyOpenBits
 from .frontier import Explains, Posterior, solve, symptom_shares
 from .network import Likelihood, Network, Node, NodeKind
 
@@ -101,23 +102,25 @@ def _lost(node: Node, lost: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
 
 
 def explained(network: Network, posterior: Posterior) -> Explains:
-    """How the symptom is explained by each cause, what it did through its effects included.
+    """How the symptom is explained by each cause, what it did through its effects included where that can be summed.
 
     Raises InferenceError as `symptom_shares` does.
     """
     own = symptom_shares(network, posterior)
-    through = {
-        cause: needed(network, posterior, (cause,)) - own.by_cause[cause]
-        for cause in effects(network)
-        if posterior.probability[cause] >= WORTH_SUMMING
-    }
+    through = {}
+    for cause in effects(network):
+        if posterior.probability[cause] >= WORTH_SUMMING:
+            # A twin has more open bits than its network: where these are too many the own link is what can be told.
+            with suppress(TooManyOpenBits):
+                through[cause] = needed(network, posterior, (cause,)) - own.by_cause[cause]
     return replace(own, through={cause: more for cause, more in through.items() if more > 0.0})
 
 
 def needed(network: Network, posterior: Posterior, without: Collection[str]) -> float:
     """P(the symptom would not have occurred without any of these causes | evidence): one more sum, over the twin.
 
-    A symptom without evidence counts as one not looked at. Raises InferenceError as `twin` does.
+    A symptom without evidence counts as one not looked at. Raises InferenceError as `twin` does, and
+    TooManyOpenBits where the twin cannot be summed.
     """
     seen = network.evidence.get(network.symptom or "", Likelihood(1.0, 1.0))
     both = twin(network, without)

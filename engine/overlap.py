@@ -8,6 +8,7 @@ from itertools import combinations
 
 from .around import Surroundings
 from .counterfactual import needed
+from .errors import TooManyOpenBits
 from .results import Overlap as OverlapRow
 from .verdicts import Judgement
 from .wording import percent
@@ -41,9 +42,12 @@ def overlaps(judgement: Judgement, surroundings: Surroundings) -> tuple[Overlap,
     for one, other in combinations(leading, 2):
         members = classes.get(one, (one,)), classes.get(other, (other,))
         nearby = surroundings.near((*members[0], *members[1]))
-        first, second, both = (
-            needed(nearby.network, nearby.posterior, asked) for asked in (*members, (*members[0], *members[1]))
-        )
+        try:
+            first, second, both = (
+                needed(nearby.network, nearby.posterior, asked) for asked in (*members, (*members[0], *members[1]))
+            )
+        except TooManyOpenBits:  # a twin has more open bits than its network: then nothing is said
+            continue
         if abs(both - first - second) >= WORTH_TELLING:
             found.append(Overlap((one, other), (first, second), both))
     return tuple(found)

@@ -9,6 +9,7 @@ from typing import Literal
 from .around import Nearby, Surroundings
 from .compile import Compiled
 from .counterfactual import needed
+from .errors import TooManyOpenBits
 from .findings import SignFinding
 from .frontier import any_of
 from .leave_out import LeaveOut, Weights
@@ -128,7 +129,10 @@ class Sensitivity:
     def _needed(self, members: tuple[str, ...], nearby: Nearby) -> float | None:
         if self._judgement.explains is None:
             return None
-        return needed(nearby.network, nearby.posterior, members)
+        try:
+            return needed(nearby.network, nearby.posterior, members)
+        except TooManyOpenBits:  # a twin has more open bits: then what each did alone
+            return min(1.0, sum(self._judgement.explains.needed(node) for node in members))
 
     def _lost(self, verdict: Verdict, members: tuple[str, ...], rivals: Iterable[Verdict]) -> Iterator[Hinge]:
         """The verdict without each of the findings that weigh most in it or in a rival."""
