@@ -16,29 +16,27 @@ from .frontier import Explains
 @dataclass(frozen=True, slots=True)
 class Attribution:
     """`consequences`: supported causes that a supported cause set off; `outlived`: supported causes whose supported
-    effect outlives them."""
+    effect outlives them; `direct`: all causes that can set off such an effect, counted for their own link alone."""
 
     consequences: frozenset[str]
     outlived: frozenset[str]
+    direct: frozenset[str]
 
     def counted(self, explains: Explains) -> dict[str, float]:
         """What of the symptom each cause is counted for."""
         return {
-            cause: 0.0 if cause in self.consequences else own if cause in self.outlived else explains.needed(cause)
+            cause: 0.0 if cause in self.consequences else own if cause in self.direct else explains.needed(cause)
             for cause, own in explains.by_cause.items()
         }
 
 
 def attribution(compiled: Compiled, supported: Collection[str]) -> Attribution:
-    """From the trigger edges between supported causes."""
-    edges = [
-        (trigger, effect)
-        for effect, triggers in compiled.triggers.items()
-        for trigger in triggers
-        if effect in supported and trigger in supported
-    ]
-    lasting = {effect for _, effect in edges if compiled.hypotheses[effect].cause.outlives_trigger}
+    """From the trigger edges, and which causes are supported."""
+    possible = [(trigger, effect) for effect, triggers in compiled.triggers.items() for trigger in triggers]
+    lasting = {effect for _, effect in possible if compiled.hypotheses[effect].cause.outlives_trigger}
+    edges = [(trigger, effect) for trigger, effect in possible if effect in supported and trigger in supported]
     return Attribution(
         frozenset(effect for _, effect in edges if effect not in lasting),
         frozenset(trigger for trigger, effect in edges if effect in lasting),
+        frozenset(trigger for trigger, effect in possible if effect in lasting),
     )

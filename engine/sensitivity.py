@@ -128,7 +128,10 @@ class Sensitivity:
     def _needed(self, members: tuple[str, ...], nearby: Nearby) -> float | None:
         if self._judgement.explains is None:
             return None
-        return needed(nearby.network, nearby.posterior, members)
+        together = needed(nearby.network, nearby.posterior, members)
+        if together is None:  # what each did alone can still be told
+            return min(1.0, sum(self._judgement.explains.needed(node) for node in members))
+        return together
 
     def _lost(self, verdict: Verdict, members: tuple[str, ...], rivals: Iterable[Verdict]) -> Iterator[Hinge]:
         """The verdict without each of the findings that weigh most in it or in a rival."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from causeline.engine.compile import Compiled, compile_network
 from causeline.engine.findings import Findings, LevelReading, SignFinding
-from causeline.engine.frontier import solve
+from causeline.engine.frontier import solve, symptom_shares
 from causeline.engine.observed import Observed
 from causeline.engine.places import Places
 from causeline.engine.rules import KnowledgeBase
@@ -181,6 +181,16 @@ def test_an_effect_that_outlives_its_trigger_is_the_root() -> None:
     judgement, _ = judged(found(**FLAP, **REDISTRIBUTION), lasting)
     assert rows(judgement)[f"path.ecmp_redistribution@{GROUP}"].role == "root"
     assert rows(judgement)[f"phy.link_flap@{LINK}"].role == "contributing"
+
+
+def test_a_possible_trigger_gets_no_share_of_what_outlives_it() -> None:
+    lasting = changed("path.ecmp_redistribution", outlives_trigger=True)
+    judgement, compiled = judged(found(**REDISTRIBUTION), lasting)
+    own = symptom_shares(compiled.network, judgement.posterior).by_cause
+    flaps = [v for v in judgement.listed if v.hypothesis.cause.id == "phy.link_flap" and v.explains]
+    total = own[f"path.ecmp_redistribution@{GROUP}"] / rows(judgement)[f"path.ecmp_redistribution@{GROUP}"].share
+    assert flaps
+    assert all(v.share == pytest.approx(own[v.id] / total) for v in flaps)
 
 
 def test_an_effect_nobody_saw_is_no_consequence() -> None:
