@@ -25,9 +25,9 @@ CROSSED_LINK = 0.80
 NAMED_LINK = 0.97
 """P(symptom | a cause whose place the timing of the ranks names) (judgement, DESIGN.md section 5)."""
 
-CLEARED_LINK = 0.004
+CLEARED_LINK = 0.05
 """P(symptom | a cause whose place touches none of the ranks that became slow) (judgement: what is left is that the
-timing misleads, a fifth of what is left for causes nobody knows: an anomaly that is sure is not the root for that)."""
+timing misleads)."""
 
 SELDOM_LINK = 0.0002
 """P(every step is slower | a cause whose place the job's bytes cross in some steps only) (judgement: a hundredth of
