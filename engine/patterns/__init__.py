@@ -12,6 +12,7 @@ from .ecmp import group_skew, membership_change
 from .foreign import foreign_bytes
 from .job import job_restarted, paths_idle
 from .links import link_losses, missing_links
+from .notifications import cnps_not_sent, cnps_unheeded
 from .pauses import (
     host_initiators,
     pause_cycles,
@@ -28,6 +29,8 @@ Pattern = Callable[[Observed, str, Mapping[str, float]], Iterable[SignFinding]]
 """(observed fabric, sign id, limits by name) -> findings of that sign."""
 
 PATTERNS: dict[str, Pattern] = {
+    "cnps_not_sent": cnps_not_sent,
+    "cnps_unheeded": cnps_unheeded,
     "cohort_anomalies": cohort_anomalies,
     "cohort_deviation": cohort_deviation,
     "foreign_bytes": foreign_bytes,
