@@ -13,6 +13,7 @@ from .hot_members import HotMembers
 from .membership import Membership
 from .pause_graph import PauseGraph
 from .rank_timing import RankTiming
+from .reactions import Reactions
 from .scope import Scope
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
 from .step_bytes import StepBytes, step_bytes
@@ -134,6 +135,11 @@ class Observed:
     def hot_members(self) -> Mapping[Scope, tuple[End, ...]]:
         """The overloaded egresses of each ECMP group, the hottest first."""
         return HotMembers(self.topology, self.signals, self.lossless_classes, self.membership.groups).found()
+
+    @cached_property
+    def reactions(self) -> Reactions:
+        """How each NIC reacts to CNPs."""
+        return Reactions(self.topology, self.signals, self.sent)
 
     @cached_property
     def rank_timing(self) -> RankTiming | None:

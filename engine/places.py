@@ -123,6 +123,8 @@ class Places:
                     yield Scope.of(ScopeKind.PORT, *peer)
                 elif peer is not None:
                     yield from self._queues(*peer)
+            case Relation.OVERRUN_QUEUE:
+                yield from self._overrun_queues((scope.parts[0], scope.parts[1]))
             case Relation.NICS:
                 yield from self._nics(scope)
             case Relation.RAIL:
@@ -156,6 +158,17 @@ class Places:
         }
         if depth:
             yield max(depth, key=lambda queue: depth[queue])
+
+    def _overrun_queues(self, nic: End) -> Iterator[Scope]:
+        """The queue that a NIC deaf to CNPs fills: the one towards the NIC that sends most of them; none otherwise.
+
+        Other NICs fill queues too, as far as they are let: to tie each to one would couple all places of a rail.
+        """
+        reaction = self._observed.reactions.by_nic.get(nic)
+        notifier = self._observed.reactions.notifier(nic) if reaction is not None and reaction.is_deaf else None
+        peer = None if notifier is None else self._topology.peer(*notifier)
+        if peer is not None:
+            yield from self._queues(*peer)
 
     def _nics(self, scope: Scope) -> Iterator[Scope]:
         if scope.kind is ScopeKind.COHORT:

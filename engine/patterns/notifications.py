@@ -1,19 +1,16 @@
 """Signs of a NIC that takes no part in congestion control: it does not slow down on CNPs, or sends none.
 
-Both compare a NIC with itself before the onset: how many CNPs go with a byte, or a mark, differs with the generation of
+Both compare a NIC with itself before the onset: how many CNPs go with a byte or a mark differs with the generation of
 the NIC (causal.md trap 10).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
 
-from ..facts import Provenance
 from ..findings import SignFinding, time_coverage
 from ..observed import Observed
+from ..reactions import Reaction
 from ..scope import Scope, ScopeKind
 from ..signals import Signal
 from ..topology import End
@@ -25,105 +22,36 @@ _UNIT = "packets/s"
 def cnps_unheeded(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
     """Did this NIC, unlike the others of its version, stop reacting to CNPs at the onset?
 
-    Present where it counts CNPs as ignored, and more of them than it handles; or where it handles next to none of those
-    that its bytes brought before, while receivers of the fabric send about as many more than all senders handle. Absent
-    where it reacts, where the CNPs that it no longer handles are not sent either (its way is clear), and where most NICs
-    of its version that get CNPs do the same: that is the version's doing. Unknown for a NIC that nobody sent CNPs, and
-    where the fabric's CNPs did not balance before the onset: some ends were not read.
+    As `Reactions` tells. Absent also where most NICs of its version that get CNPs, on two hosts at least, are as deaf:
+    that is the version's doing.
     """
-    balance = _Balance.of(observed, limits)
-    told = {nic: read for nic in observed.topology.nics if (read := _reaction(observed, nic, balance, limits))}
-    deaf = {nic for nic, reaction in told.items() if reaction.state == "present"}
+    told = observed.reactions.by_nic
     versions = {nic: cohort for cohort in observed.topology.cohorts for nic in cohort.members}
     for nic, reaction in told.items():
         mates = [mate for mate in versions[nic].members if mate in told] if nic in versions else []
-        alike = [mate for mate in mates if mate in deaf]
-        is_of_version = nic in deaf and len({host for host, _ in alike}) > 1 and 2 * len(alike) > len(mates)
+        deaf = [mate for mate in mates if told[mate].is_deaf]
+        is_alone = nic not in deaf or len({host for host, _ in deaf}) < 2 or 2 * len(deaf) <= len(mates)
         yield SignFinding(
             sign,
             Scope.of(ScopeKind.NIC, *nic),
-            "absent" if is_of_version else reaction.state,
+            "present" if reaction.is_deaf and is_alone else "absent",
             observed=reaction.handled["after_mean"],
             baseline=reaction.handled["before_mean"],
             unit=_UNIT,
             coverage=time_coverage(reaction.handled["after_coverage"]),
             records=(reaction.record,),
-            words={
-                "why": f"as {len(alike)} of {len(mates)} NICs of its version that get CNPs do"
-                if is_of_version
-                else reaction.why
-            },
+            words={"why": _why(reaction) if is_alone else f"as do {len(deaf)} of {len(mates)} NICs of its version"},
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reaction:
-    """What a NIC does about CNPs: `handled` as counted, `why` it is taken to react or not."""
-
-    state: Literal["present", "absent"]
-    handled: Signal
-    why: str
-    record: Provenance
-
-
-@dataclass(frozen=True, slots=True)
-class _Balance:
-    """CNPs a second that the fabric's receivers send and no sender counts; None where they did not balance before the
-    onset."""
-
-    unheard: float | None
-
-    @staticmethod
-    def of(observed: Observed, limits: Mapping[str, float]) -> _Balance:
-        total: dict[str, float] = defaultdict(float)
-        nics = set(observed.topology.nics)
-        for metric, weight in (("cnp_sent", 1.0), ("cnp_handled", -1.0), ("cnp_ignored", -1.0)):
-            for (device, port, _), signal in observed.signals(metric).items():
-                before, after = signal["before_mean"], signal["after_mean"]
-                if (device, port) not in nics or before is None or after is None:
-                    continue
-                total["before"] += weight * before
-                total["after"] += weight * after
-                total["sent"] += before if metric == "cnp_sent" else 0.0
-        is_balanced = total["sent"] > 0 and abs(total["before"]) <= limits["balance"] * total["sent"]
-        return _Balance(total["after"] if is_balanced else None)
-
-
-def _reaction(observed: Observed, nic: End, balance: _Balance, limits: Mapping[str, float]) -> _Reaction | None:
-    """None where the NIC had no occasion, or its counters leave it open."""
-    handled = observed.signals("cnp_handled").get((*nic, ""))
-    if handled is None or handled["after_mean"] is None or handled["after_delta"] is None:
-        return None
-    ignored = observed.signals("cnp_ignored").get((*nic, ""))
-    if ignored is not None and (ignored["after_delta"] or 0.0) >= limits["few"]:
-        rate = ignored["after_mean"] or 0.0
-        if rate <= max(limits["rise"] * (ignored["before_mean"] or 0.0), handled["after_mean"]):
-            return None
-        return _Reaction("present", handled, f"and ignores {number(rate)} packets/s", ignored.extreme or ignored.last)
-    due = _due(observed, nic, handled)
-    reacts = handled["after_delta"] >= limits["few"]
-    if reacts and (ignored is not None or (due is not None and handled["after_mean"] >= due / 2)):
-        return _Reaction("absent", handled, "and slows down on them", handled.extreme or handled.last)
-    if due is None or balance.unheard is None or (handled["before_delta"] or 0.0) < limits["few"]:
-        return None
-    missing = due - handled["after_mean"]
-    if missing < (1 - limits["rest"]) * due:
-        return None
-    if balance.unheard < limits["rest"] * missing:
-        return _Reaction("absent", handled, "and none are sent that nobody handles", handled.last)
-    if balance.unheard < missing / 2 or missing < limits["share"] * balance.unheard:
-        return None
-    why = f"while receivers send {number(balance.unheard)} packets/s that nobody handles"
-    return _Reaction("present", handled, why, handled.last)
-
-
-def _due(observed: Observed, nic: End, handled: Signal) -> float | None:
-    """CNPs a second that the bytes of the NIC would bring as before; None where it cannot be told."""
-    sent = observed.sent(nic)
-    if sent is None or handled["before_mean"] is None:
-        return None
-    before, after = sent["before_mean"], sent["after_mean"]
-    return handled["before_mean"] / before * after if before and after is not None else None
+def _why(reaction: Reaction) -> str:
+    if reaction.ignored is not None:
+        return f"and ignores {number(reaction.ignored)} packets/s"
+    if reaction.unheard is None:
+        return "and slows down on them"
+    if reaction.is_deaf:
+        return f"while receivers send {number(reaction.unheard)} packets/s that nobody handles"
+    return "and no more are sent than are handled"
 
 
 def cnps_not_sent(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
