@@ -138,8 +138,8 @@ class Observed:
 
     @cached_property
     def reactions(self) -> Reactions:
-        """How each NIC reacts to CNPs."""
-        return Reactions(self.topology, self.signals, self.sent)
+        """What each NIC does for congestion control."""
+        return Reactions(self.topology, self.signals, self.sent, self.lossless_classes)
 
     @cached_property
     def rank_timing(self) -> RankTiming | None:

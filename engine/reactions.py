@@ -1,7 +1,7 @@
-"""How each NIC reacts to CNPs: which of them do not slow down any more, and who asks them to.
+"""What each NIC does for congestion control: whether it still slows down on CNPs, and still sends them for marks.
 
-A NIC is compared with itself before the onset: how many CNPs go with a byte differs with the generation of the NIC
-(causal.md trap 10).
+A NIC is compared with itself before the onset: how many CNPs go with a byte or a mark differs with the generation of
+the NIC (causal.md trap 10).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from .facts import Provenance
 from .signals import Key, Signal
@@ -25,7 +26,8 @@ RISE = 3.0
 """How many times its own baseline a NIC must ignore (judgement: as for marks)."""
 
 REST = 0.05
-"""Share of its due CNPs that a deaf NIC may still have handled: the poll in which the fault began (judgement)."""
+"""Share of the CNPs that were due which a NIC may still have handled or sent: the poll in which the fault began
+(judgement)."""
 
 UNBALANCED = 0.1
 """Share of the CNPs sent that may go unhandled before the onset (invariant cnp_conservation, causal.md section 6)."""
@@ -36,17 +38,16 @@ LEAST_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What a NIC does about CNPs: those it `handled`, and the record that shows it.
+    """What a NIC did after the onset: the CNPs `counted`, handled or sent, and the record that shows it.
 
-    `ignored`: CNPs a second that it counts as ignored, None where that is not what tells. `unheard`: CNPs a second that
-    receivers send and no NIC handles, None where that is not what tells.
+    `is_broken`: it stopped. `beside`: packets a second that tell so, and of which kind: CNPs that it counts as ignored,
+    CNPs of the whole fabric that nobody handles, or marked packets that reach it; None where `counted` says it all.
     """
 
-    is_deaf: bool
-    handled: Signal
+    is_broken: bool
+    counted: Signal
     record: Provenance
-    ignored: float | None = None
-    unheard: float | None = None
+    beside: tuple[Literal["ignored", "unheard", "marked"], float] | None = None
 
 
 class Reactions:
@@ -60,28 +61,45 @@ class Reactions:
         topology: Topology,
         signals: Callable[[str], Mapping[Key, Signal]],
         sent: Callable[[End], Signal | None],
+        lossless_classes: frozenset[str],
     ) -> None:
         self._topology = topology
         self._signals = signals
         self._sent = sent
+        self._classes = sorted(lossless_classes)
 
     @cached_property
-    def by_nic(self) -> Mapping[End, Reaction]:
-        """NICs that got CNPs, or should have.
+    def to_cnps(self) -> Mapping[End, Reaction]:
+        """Senders that got CNPs, or should have.
 
-        A NIC is deaf that counts CNPs as ignored, and more of them than it handles; or that handles next to none of
-        those that its bytes brought before, while receivers of the fabric send about as many more than all senders
-        handle. It is not where it handles them, and where those that it no longer handles are not sent either: its way
-        is clear. Left out is a NIC that nobody sent CNPs, and one that cannot be told: where the fabric's CNPs did not
-        balance before the onset some ends were not read.
+        Broken, deaf, is one that counts CNPs as ignored, and more of them than it handles; or that handles next to none
+        of those that its bytes brought before, while receivers of the fabric send about as many more than all senders
+        handle. Whole is one that handles them, and one whose CNPs are not sent any more either: its way is clear. Left
+        out is a NIC that nobody sent CNPs, and one that cannot be told: where the fabric's CNPs did not balance before
+        the onset some ends were not read.
         """
-        return {nic: read for nic in self._topology.nics if (read := self._reaction(nic)) is not None}
+        return {nic: read for nic in self._topology.nics if (read := self._to_cnps(nic)) is not None}
 
-    def notifier(self, nic: End) -> End | None:
-        """The NIC that sends most CNPs of those that a NIC sends to: of its rail, where it has one.
+    @cached_property
+    def to_marks(self) -> Mapping[End, Reaction]:
+        """Receivers that answered marks with CNPs before the onset.
 
-        None where none sends any.
+        Broken, mute, is one that sends next to none although marks reach it. Marks are as the NIC counts them; where
+        that counter stands still although it answers (causal.md trap 8), those that its leaf puts on packets to it.
+        Left out are NICs where marks stop with the CNPs.
         """
+        return {nic: read for nic in self._topology.nics if (read := self._to_marks(nic)) is not None}
+
+    def overrun(self, nic: End) -> End | None:
+        """The NIC to which the queue leads that a NIC fills: itself if it is mute; if it is deaf, of the NICs that it
+        sends to (its rail's, where it has one) the one that sends most CNPs.
+
+        None for a NIC that is neither, and where none sends any. Others fill queues as well, as far as they are let.
+        """
+        if (mute := self.to_marks.get(nic)) is not None and mute.is_broken:
+            return nic
+        if (deaf := self.to_cnps.get(nic)) is None or not deaf.is_broken:
+            return None
         rail = self._topology.rail_of(*nic)
         peers = self._topology.nics if rail is None else self._topology.rails[rail.parts[0]]
         rates = {
@@ -92,7 +110,32 @@ class Reactions:
         loudest = max(rates, key=lambda peer: rates[peer], default=None)
         return loudest if loudest is not None and rates[loudest] >= FLOOR else None
 
-    def _reaction(self, nic: End) -> Reaction | None:
+    def _to_marks(self, nic: End) -> Reaction | None:
+        sent = self._signals("cnp_sent").get((*nic, ""))
+        if sent is None or sent["after_mean"] is None or not sent["before_mean"]:
+            return None
+        marked = self._marked(nic)
+        if marked is None or (sent["before_delta"] or 0.0) < FEW:
+            return None
+        before, after, events = marked["before_mean"], marked["after_mean"], marked["after_delta"]
+        if not before or after is None or events is None:
+            return None
+        # A NIC sends at most one CNP per flow and interval: many more marks do not make as many more CNPs.
+        due = sent["before_mean"] * min(after / before, 1.0)
+        is_mute = events >= FEW and due >= FLOOR and sent["after_mean"] <= REST * due
+        if not is_mute and ((sent["after_delta"] or 0.0) < FEW or sent["after_mean"] < due / 2):
+            return None
+        return Reaction(is_mute, sent, sent.last, ("marked", after))
+
+    def _marked(self, nic: End) -> Signal | None:
+        """Marked packets to a NIC, by the counter that moved before the onset."""
+        peer = self._topology.peer(*nic)
+        counted = [self._signals("ecn_ce_received_packets").get((*nic, ""))]
+        if peer is not None:
+            counted += [self._signals("ecn_marked_packets").get((*peer, of)) for of in ("", *self._classes)]
+        return next((one for one in counted if one is not None and (one["before_delta"] or 0.0) >= FEW), None)
+
+    def _to_cnps(self, nic: End) -> Reaction | None:
         handled = self._signals("cnp_handled").get((*nic, ""))
         if handled is None or handled["after_mean"] is None or handled["after_delta"] is None:
             return None
@@ -101,7 +144,7 @@ class Reactions:
             rate = ignored["after_mean"] or 0.0
             if rate <= max(RISE * (ignored["before_mean"] or 0.0), handled["after_mean"]):
                 return None
-            return Reaction(True, handled, ignored.extreme or ignored.last, ignored=rate)
+            return Reaction(True, handled, ignored.extreme or ignored.last, ("ignored", rate))
         due = self._due(nic, handled)
         if handled["after_delta"] >= FEW and (
             ignored is not None or (due is not None and handled["after_mean"] >= due / 2)
@@ -111,10 +154,10 @@ class Reactions:
             return None
         missing = due - handled["after_mean"]
         if self._unheard < REST * missing:
-            return Reaction(False, handled, handled.last, unheard=self._unheard)
+            return Reaction(False, handled, handled.last, ("unheard", self._unheard))
         if self._unheard < missing / 2 or missing < LEAST_SHARE * self._unheard:
             return None
-        return Reaction(True, handled, handled.last, unheard=self._unheard)
+        return Reaction(True, handled, handled.last, ("unheard", self._unheard))
 
     def _due(self, nic: End, handled: Signal) -> float | None:
         """CNPs a second that the bytes of the NIC would bring as before; None where it cannot be told."""

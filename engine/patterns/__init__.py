@@ -12,7 +12,7 @@ from .ecmp import group_skew, membership_change
 from .foreign import foreign_bytes
 from .job import job_restarted, paths_idle
 from .links import link_losses, missing_links
-from .notifications import cnps_not_sent, cnps_unheeded
+from .notifications import open_loops
 from .pauses import (
     host_initiators,
     pause_cycles,
@@ -29,8 +29,6 @@ Pattern = Callable[[Observed, str, Mapping[str, float]], Iterable[SignFinding]]
 """(observed fabric, sign id, limits by name) -> findings of that sign."""
 
 PATTERNS: dict[str, Pattern] = {
-    "cnps_not_sent": cnps_not_sent,
-    "cnps_unheeded": cnps_unheeded,
     "cohort_anomalies": cohort_anomalies,
     "cohort_deviation": cohort_deviation,
     "foreign_bytes": foreign_bytes,
@@ -42,6 +40,7 @@ PATTERNS: dict[str, Pattern] = {
     "link_losses": link_losses,
     "membership_change": membership_change,
     "missing_links": missing_links,
+    "open_loops": open_loops,
     "paths_idle": paths_idle,
     "paused_by_host": paused_by_host,
     "paused_by_switch": paused_by_switch,
