@@ -9,7 +9,6 @@ from ..observed import Observed
 from ..reactions import Reaction
 from ..scope import Scope, ScopeKind
 from ..topology import End
-from ..wording import number
 
 
 def open_loops(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
@@ -60,8 +59,8 @@ def _beside(reaction: Reaction) -> str:
     kind, rate = reaction.beside
     match kind:
         case "ignored":
-            return f", and ignores {number(rate)} CNPs/s"
+            return f", and ignores {rate:.0f} CNPs/s"
         case "marked":
-            return f", and {number(rate)} marked packets/s reach it"
+            return f", and {rate:.0f} marked packets/s reach it"
         case "unheard":
-            return f", and all NICs send {number(max(rate, 0.0))} CNPs/s more than are handled"
+            return f", and all NICs send {max(rate, 0.0):.0f} CNPs/s more than are handled"
