@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from .compile import Compiled
-from .frontier import Explains
+from .frontier.sweep import Explains
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from fabrics import HOSTS, JOB, ONSET, START, cable, counter, gauge, observe, pl
 from causeline.engine.compile import compile_network
 from causeline.engine.facts import Fact
 from causeline.engine.findings import Findings, LevelReading
-from causeline.engine.frontier import solve
+from causeline.engine.frontier.sweep import solve
 from causeline.engine.observed import Observed
 from causeline.engine.patterns import PATTERNS
 from causeline.engine.places import Places

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from ..fabric.pause_graph import PauseReading
 from ..findings import LevelReading, SignFinding, time_coverage
 from ..observed import Observed
-from ..pause_graph import PauseReading
 from ..scope import Scope, ScopeKind, short_port
 
 

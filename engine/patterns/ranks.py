@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from ..findings import LevelReading, SignFinding
 from ..observed import Observed
-from ..rank_timing import MOST_OF_IT, Change, RankTiming, StuckStep
 from ..scope import Scope, ScopeKind
-from ..step_bytes import GROWN, StepBytes
+from ..steps.rank_timing import MOST_OF_IT, Change, RankTiming, StuckStep
+from ..steps.step_bytes import GROWN, StepBytes
 
 
 def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
