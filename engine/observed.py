@@ -11,6 +11,7 @@ from functools import cached_property
 from .fabric.hot_members import HotMembers
 from .fabric.membership import Membership
 from .fabric.pause_graph import PauseGraph
+from .fabric.reactions import Reactions
 from .facts import Event, EventKind, Provenance
 from .scope import Scope
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
@@ -134,6 +135,11 @@ class Observed:
     def hot_members(self) -> Mapping[Scope, tuple[End, ...]]:
         """The overloaded egresses of each ECMP group, the hottest first."""
         return HotMembers(self.topology, self.signals, self.lossless_classes, self.membership.groups).found()
+
+    @cached_property
+    def reactions(self) -> Reactions:
+        """What each NIC does for congestion control."""
+        return Reactions(self.topology, self.signals, self.sent, self.lossless_classes)
 
     @cached_property
     def rank_timing(self) -> RankTiming | None:

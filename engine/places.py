@@ -123,6 +123,10 @@ class Places:
                     yield Scope.of(ScopeKind.PORT, *peer)
                 elif peer is not None:
                     yield from self._queues(*peer)
+            case Relation.OVERRUN_QUEUE:
+                overrun = self._observed.reactions.overrun((scope.parts[0], scope.parts[1]))
+                if overrun is not None and (peer := topology.peer(*overrun)) is not None:
+                    yield from self._queues(*peer)
             case Relation.NICS:
                 yield from self._nics(scope)
             case Relation.RAIL:
@@ -268,25 +272,30 @@ class Places:
         return found
 
     def holds_up_job(self, scope: Scope) -> bool:
-        """Whether pausing that begins at a place holds up queues that the job's bytes cross, however far upstream."""
-        job = self._observed.job
-        waiting = [
-            queue
-            for queue in {*self.around(scope), *self.related(scope, Relation.EGRESS_QUEUES)}
-            if queue.kind is ScopeKind.QUEUE and self.can_hold(queue)
-        ]
+        """Whether a place overruns a queue that the job's bytes cross, or pausing that begins there or at the place
+        holds up queues that they cross, however far upstream."""
+        overrun = self.related(scope, Relation.OVERRUN_QUEUE) if scope.kind is ScopeKind.NIC else ()
+        if any(self._is_crossed(queue) for queue in overrun):
+            return True
+        begins = {*self.around(scope), *self.related(scope, Relation.EGRESS_QUEUES), *overrun}
+        waiting = [queue for queue in begins if queue.kind is ScopeKind.QUEUE and self.can_hold(queue)]
         seen = set(waiting)
         while waiting:
             for queue in self._observed.pause_graph.upstream(waiting.pop()):
-                peer = self._topology.peer(queue.parts[0], queue.parts[1])
-                if job is not None and all(
-                    self._topology.crosses(job, device) for device in (queue.device, *(peer or ("", ""))[:1])
-                ):
+                if self._is_crossed(queue):
                     return True
                 if queue not in seen and self.can_hold(queue):
                     seen.add(queue)
                     waiting.append(queue)
         return False
+
+    def _is_crossed(self, queue: Scope) -> bool:
+        """Whether bytes of the job can cross a queue."""
+        job = self._observed.job
+        peer = self._topology.peer(queue.parts[0], queue.parts[1])
+        return job is not None and all(
+            self._topology.crosses(job, device) for device in (queue.device, *(peer or ("", ""))[:1])
+        )
 
     # -- blocks and names ---------------------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ class Relation(StrEnum):
     GROUPS_OVER_LINK = "groups_over_link"
     LEAF_PORT = "leaf_port"
     LEAF_QUEUE = "leaf_queue"
+    OVERRUN_QUEUE = "overrun_queue"
     NICS = "nics"
     RAIL = "rail"
     JOBS = "jobs"

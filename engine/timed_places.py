@@ -111,9 +111,14 @@ class TimedPlaces:
         return ports_crossed(self._observed.topology, job, timing.slow_senders, in_every_step=in_every_step)
 
     def _acts_on(self, ends: set[End]) -> Iterator[End]:
-        """The ports of a place, for a NIC also the leaf's towards it, and those that its pausing may hold up."""
+        """The ports of a place, for a NIC also the leaf's towards it and the one it overruns, and those that pausing
+        there may hold up."""
         topology = self._observed.topology
-        waiting = [*ends, *(peer for end in ends if topology.is_host(end[0]) and (peer := topology.peer(*end)))]
+        nics = [end for end in ends if topology.is_host(end[0])]
+        waiting = [*ends, *(peer for nic in nics if (peer := topology.peer(*nic)))]
+        for nic in nics:
+            overrun = self._places.related(Scope.of(ScopeKind.NIC, *nic), Relation.OVERRUN_QUEUE)
+            waiting.extend((queue.parts[0], queue.parts[1]) for queue in overrun)
         seen = set(waiting)
         for end in waiting:
             yield end

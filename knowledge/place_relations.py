@@ -37,6 +37,7 @@ RELATIONS: dict[Relation, tuple[frozenset[ScopeKind], ScopeKind]] = {
     Relation.GROUPS_OVER_LINK: (_ON_PORT | {ScopeKind.LINK}, ScopeKind.ECMP),
     Relation.LEAF_PORT: (frozenset({ScopeKind.NIC}), ScopeKind.PORT),
     Relation.LEAF_QUEUE: (frozenset({ScopeKind.NIC}), ScopeKind.QUEUE),
+    Relation.OVERRUN_QUEUE: (frozenset({ScopeKind.NIC}), ScopeKind.QUEUE),
     Relation.NICS: (_WITH_PORTS, ScopeKind.NIC),
     Relation.RAIL: (_WITH_PORTS, ScopeKind.RAIL),
     Relation.JOBS: (_ANYWHERE, ScopeKind.JOB),

@@ -12,6 +12,7 @@ from .ecmp import group_skew, membership_change
 from .foreign import foreign_bytes
 from .job import job_restarted, paths_idle
 from .links import link_losses, missing_links
+from .notifications import open_loops
 from .pauses import (
     host_initiators,
     pause_cycles,
@@ -39,6 +40,7 @@ PATTERNS: dict[str, Pattern] = {
     "link_losses": link_losses,
     "membership_change": membership_change,
     "missing_links": missing_links,
+    "open_loops": open_loops,
     "paths_idle": paths_idle,
     "paused_by_host": paused_by_host,
     "paused_by_switch": paused_by_switch,
