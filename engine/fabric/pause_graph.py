@@ -234,3 +234,12 @@ def _closed_sets(graph: nx.DiGraph[Scope]) -> tuple[tuple[Scope, ...], ...]:
     """Strongly connected sets of more than one queue, in sorted order."""
     components = nx.strongly_connected_components(graph)
     return tuple(sorted(tuple(sorted(component)) for component in components if len(component) > 1))
+
+
+NO_CYCLE = Scope.of(ScopeKind.CYCLE, "none seen")
+"""The residual place of a deadlock of which no cycle was seen."""
+
+
+def cycle_scope(cycle: tuple[Scope, ...], index: int) -> Scope:
+    """The place of the n-th pause cycle."""
+    return Scope.of(ScopeKind.CYCLE, f"{index}: " + " > ".join(f"{queue.parts[0]} {queue.parts[1]}" for queue in cycle))
