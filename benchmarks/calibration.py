@@ -30,7 +30,7 @@ from causeline.engine.scoring.totals import brier, calibration_bins, calibration
 from causeline.knowledge.loader import read_library
 
 HERE = Path(__file__).parent
-TRIED = (0.85, 0.7, 0.5)
+TRIED = (0.8, 0.6)
 """Exponents that are tried for each family of signs, all others at 1 (judgement)."""
 PROCESSES = 2
 
