@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from causeline.adapters import read
-from causeline.engine.drill import bundles_with_truth
 from causeline.engine.investigate import conclude, gather
-from causeline.engine.scoreboard import TRUTH, Calibrated, answers, calibrated, is_right, read_truth
-from causeline.engine.scoreboard_totals import brier, calibration_bins, calibration_error, family_calibration
+from causeline.engine.scoring.drill import bundles_with_truth
+from causeline.engine.scoring.scoreboard import TRUTH, Calibrated, answers, calibrated, is_right, read_truth
+from causeline.engine.scoring.totals import brier, calibration_bins, calibration_error, family_calibration
 from causeline.knowledge.loader import read_library
 
 HERE = Path(__file__).parent
-TRIED = (0.85, 0.7, 0.5)
+TRIED = (0.8, 0.6)
 """Exponents that are tried for each family of signs, all others at 1 (judgement)."""
 PROCESSES = 2
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from causeline.engine.drill import Drill
-from causeline.engine.scoreboard_text import as_text
+from causeline.engine.scoring.drill import Drill
+from causeline.engine.scoring.text import as_text
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

@@ -45,7 +45,7 @@ Result = dict[str, Any]
 
 
 def own(network: Network) -> tuple[Posteriors, int]:
-    from causeline.engine.frontier import solve
+    from causeline.engine.frontier.sweep import solve
 
     posterior = solve(network)
     return dict(posterior.probability), posterior.width

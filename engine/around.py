@@ -15,7 +15,7 @@ from functools import cached_property
 
 from .counterfactual import WORTH_SUMMING, effects, explained
 from .errors import InferenceError
-from .frontier import Explains, Posterior, solve, symptom_shares
+from .frontier.sweep import Explains, Posterior, solve, symptom_shares
 from .network import Likelihood, Network, Node, NodeKind
 
 PRESENT, ABSENT = Likelihood(0.0, 1.0), Likelihood(1.0, 0.0)

@@ -6,17 +6,18 @@ to be ended, whatever began it, and the trigger keeps what it did directly.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from .compile import Compiled
-from .frontier import Explains
+from .frontier.sweep import Explains
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """`consequences`: supported causes that a supported cause set off; `outlived`: supported causes whose supported
-    effect outlives them; `direct`: all causes that can set off such an effect, counted for their own link alone."""
+    """`consequences`: supported causes that a supported cause set off; `outlived`: causes whose supported effect
+    would outlive them; `direct`: all causes that can set off such an effect, be it through others, counted for their
+    own link alone."""
 
     consequences: frozenset[str]
     outlived: frozenset[str]
@@ -37,6 +38,17 @@ def attribution(compiled: Compiled, supported: Collection[str]) -> Attribution:
     edges = [(trigger, effect) for trigger, effect in possible if effect in supported and trigger in supported]
     return Attribution(
         frozenset(effect for _, effect in edges if effect not in lasting),
-        frozenset(trigger for trigger, effect in edges if effect in lasting),
-        frozenset(trigger for trigger, effect in possible if effect in lasting),
+        frozenset(trigger for trigger, effect in possible if effect in lasting and effect in supported),
+        frozenset(_ancestors(lasting, compiled.triggers)),
     )
+
+
+def _ancestors(effects: Collection[str], triggers: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """All that can set off one of these, through others as well."""
+    found: set[str] = set()
+    waiting = list(effects)
+    while waiting:
+        new = set(triggers.get(waiting.pop(), ())) - found
+        found |= new
+        waiting.extend(new)
+    return found

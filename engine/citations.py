@@ -11,7 +11,7 @@ from .places import Places
 from .results import FactReference, Finding, Numbers
 from .rules import KnowledgeBase
 from .scope import Scope, ScopeKind
-from .symptom import Symptom, SymptomKind
+from .steps.symptom import Symptom, SymptomKind
 from .wording import clock, number, statement, timestamp
 
 

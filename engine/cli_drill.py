@@ -21,8 +21,8 @@ from .console import KNOWLEDGE, Progress, chosen_form, progress_on_stderr, write
 from .errors import UsageError
 
 if TYPE_CHECKING:
-    from .drill import Scores
     from .rules import KnowledgeBase
+    from .scoring.drill import Scores
 
 Work = Callable[[], "list[Scores]"]
 """Scores a bundle, or a drawn incident and what is left of it when telemetry is taken away."""
@@ -106,9 +106,9 @@ def drill(
     from datetime import UTC, datetime
     from importlib.metadata import version
 
-    from .drill import bundles_with_truth, scoreboard
-    from .scoreboard import TRUTH, read_truth
-    from .scoreboard_text import as_text
+    from .scoring.drill import bundles_with_truth, scoreboard
+    from .scoring.scoreboard import TRUTH, read_truth
+    from .scoring.text import as_text
 
     if bool(corpora) == (seed is not None):
         raise UsageError("Name either a --corpus or a --seed.", "For example: causeline drill --seed 1 --count 20")
@@ -166,8 +166,8 @@ def score_seed(draws: Draws, seed: int) -> list[Scores]:
     from ..adapters import read
     from ..fixtures.drills import bundle, draw, play
     from ..fixtures.write_tidy import write_tidy
-    from .drill import score_bundle
-    from .scoreboard import TRUTH, read_truth
+    from .scoring.drill import score_bundle
+    from .scoring.scoreboard import TRUTH, read_truth
 
     try:
         played = play(draw(seed, draws.causes, draws.fabric, draws.faults(seed)))
@@ -187,7 +187,7 @@ def score_seed(draws: Draws, seed: int) -> list[Scores]:
 def score_folder(bundle: Path, overlays: tuple[Path, ...]) -> list[Scores]:
     """Scores one bundle with a truth beside it."""
     from ..adapters import read
-    from .drill import score_bundle
-    from .scoreboard import TRUTH, read_truth
+    from .scoring.drill import score_bundle
+    from .scoring.scoreboard import TRUTH, read_truth
 
     return [score_bundle(bundle, read_truth(bundle / TRUTH), read, _loaded(overlays))]

@@ -7,7 +7,7 @@ A single bad file is the adapters' to tell. Nothing is decided by these issues; 
 from __future__ import annotations
 
 from .facts import IssueLevel, ReadIssue
-from .symptom import FEWEST_STEPS
+from .steps.symptom import FEWEST_STEPS
 from .telemetry import Telemetry
 from .topology import Topology
 from .wording import timestamp

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from .errors import InferenceError, TooManyOpenBits
-from .frontier import Explains, Posterior, solve, symptom_shares
+from .frontier.sweep import Explains, Posterior, solve, symptom_shares
 from .network import Likelihood, Network, Node, NodeKind
 
 WORTH_SUMMING = 0.001

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from .counterfactual import effects
 from .errors import InferenceError
-from .frontier import fold
-from .frontier_powers import Table
+from .frontier.powers import Table
+from .frontier.sweep import fold
 from .network import Level, Likelihood, Network, Node, NodeKind
 
 _RESIDUAL_BITS_LIMIT = 10  # 1,024 states of the residual; judgement

@@ -20,8 +20,8 @@ import numpy as np
 from .counterfactual import symptom_of, twin
 from .errors import InferenceError
 from .explanation import ELSEWHERE, Explanation, Residual, explanation, links_from
-from .frontier import Posterior
-from .frontier_powers import Table
+from .frontier.powers import Table
+from .frontier.sweep import Posterior
 from .levels import steps_of
 from .network import Level, Likelihood, Network, Node, NodeKind
 

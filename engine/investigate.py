@@ -13,19 +13,19 @@ from . import signals
 from .compile import Compiled
 from .completeness import completeness_issues
 from .errors import UsageError
+from .fabric.profiles import profile_series
 from .facts import IssueLevel, Reading, ReadIssue, Series
 from .findings import Findings
 from .matching import match
-from .narrative import narrate
+from .narrative.narrate import narrate
 from .narrowing import solve_narrowed
 from .observed import Observed
-from .onset import Onset, find_onset
 from .places import Places
-from .profiles import profile_series
-from .reflection import reflect
+from .reflection.reflect import reflect
 from .results import Investigation
 from .rules import KnowledgeBase
-from .symptom import Symptom, SymptomKind, find_symptoms
+from .steps.onset import Onset, find_onset
+from .steps.symptom import Symptom, SymptomKind, find_symptoms
 from .telemetry import Telemetry
 from .topology import Topology
 from .verdicts import Judgement, judge

@@ -12,7 +12,7 @@ from .completeness import WHOLE_BUNDLE
 from .errors import TooManyOpenBits
 from .facts import IssueLevel, ReadIssue
 from .findings import Findings
-from .frontier import Posterior, solve
+from .frontier.sweep import Posterior, solve
 from .observed import Observed
 from .places import Places
 from .rules import KnowledgeBase

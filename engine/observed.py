@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from .fabric.hot_members import HotMembers
+from .fabric.membership import Membership
+from .fabric.pause_graph import PauseGraph
+from .fabric.reactions import Reactions
 from .facts import Event, EventKind, Provenance
-from .hot_members import HotMembers
-from .membership import Membership
-from .pause_graph import PauseGraph
-from .rank_timing import RankTiming
-from .reactions import Reactions
 from .scope import Scope
 from .signals import COLUMNS, EVIDENCE_COLUMNS, Key, Signal, Split
-from .step_bytes import StepBytes, step_bytes
-from .symptom import UNEXPLAINED
+from .steps.rank_timing import RankTiming
+from .steps.step_bytes import StepBytes, step_bytes
+from .steps.symptom import UNEXPLAINED
 from .telemetry import Telemetry
 from .topology import End, Topology
 

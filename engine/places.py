@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from .fabric.pause_graph import NO_CYCLE, cycle_scope
 from .observed import Observed
-from .patterns.pauses import NO_CYCLE, cycle_scope
 from .results import Place
 from .rules import Relation
 from .scope import Scope, ScopeKind, short_port

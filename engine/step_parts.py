@@ -1,7 +1,7 @@
 """Which part of a step became longer, and how much of that each cause answers for.
 
-A synchronous step is what every rank computes, then the wait for the last one, then the sends (`rank_timing.py`). The
-three add up, so where the ranks were timed the excess of the step time is split by measurement, not by probability.
+A synchronous step is what every rank computes, then the wait for the last one, then the sends (`steps/rank_timing.py`).
+The three add up, so where the ranks were timed the excess of the step time is split by measurement, not by probability.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Literal
 
-from .rank_timing import RankTiming, Step
+from .steps.rank_timing import RankTiming, Step
 from .timed_places import TimedPlaces
 from .verdicts import Verdict
 

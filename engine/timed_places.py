@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from .flows import ports_crossed, saves_now_and_then
+from .fabric.pause_graph import ABOVE_BASELINE
 from .observed import Observed
-from .pause_graph import ABOVE_BASELINE
 from .places import Places
 from .rules import Cause, Relation
 from .scope import Scope, ScopeKind
+from .steps.flows import ports_crossed, saves_now_and_then
 from .topology import End
 
 CROSSED_LINK = 0.80

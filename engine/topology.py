@@ -18,7 +18,7 @@ from typing import Literal
 
 import networkx as nx
 
-from .cohorts import Cohort, cohorts
+from .fabric.cohorts import Cohort, cohorts
 from .facts import (
     Cable,
     Event,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .around import explained_around
 from .attribution import Attribution, attribution
 from .compile import Compiled
-from .frontier import Explains, Posterior, any_of
+from .frontier.sweep import Explains, Posterior, any_of
 from .hypotheses import Hypothesis
 from .places import Places
 from .results import Role, Status

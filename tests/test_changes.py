@@ -8,10 +8,10 @@ from fabrics import END, ONSET, START, series
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeline.engine.changes import shared_change
 from causeline.engine.facts import Series
-from causeline.engine.onset import find_onset
-from causeline.engine.symptom import find_symptoms
+from causeline.engine.steps.changes import shared_change
+from causeline.engine.steps.onset import find_onset
+from causeline.engine.steps.symptom import find_symptoms
 from causeline.engine.telemetry import Telemetry
 
 WINDOW = (START, END)

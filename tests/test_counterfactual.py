@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from causeline.engine.counterfactual import effects, explained, needed, twin
 from causeline.engine.errors import InferenceError
-from causeline.engine.frontier import solve, symptom_shares
+from causeline.engine.frontier.sweep import solve, symptom_shares
 from causeline.engine.network import Network, Node, NodeKind
 
 CAUSE, MECHANISM, SIGN = NodeKind.CAUSE, NodeKind.MECHANISM, NodeKind.SIGN

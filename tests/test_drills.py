@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from causeline import adapters, knowledge
 from causeline.engine.cli import main
-from causeline.engine.drill import Scores, score_bundle
 from causeline.engine.investigate import investigate
-from causeline.engine.scoreboard import TRUTH, read_truth, score
+from causeline.engine.scoring.drill import Scores, score_bundle
+from causeline.engine.scoring.scoreboard import TRUTH, read_truth, score
 from causeline.fixtures.drills import Played, bundle, draw, play
 from causeline.fixtures.faults import DRAWERS
 from causeline.fixtures.scenery import FABRICS, draw_scenery

@@ -23,9 +23,9 @@ from brute_force import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeline.engine import frontier_parts
 from causeline.engine.errors import InferenceError
-from causeline.engine.frontier import any_of, solve, symptom_shares
+from causeline.engine.frontier import parts as frontier_parts
+from causeline.engine.frontier.sweep import any_of, solve, symptom_shares
 from causeline.engine.network import Level, Likelihood, Network, Node, NodeKind
 
 CAUSE, MECHANISM, SIGN = NodeKind.CAUSE, NodeKind.MECHANISM, NodeKind.SIGN
@@ -133,7 +133,7 @@ def test_order_of_nodes_and_evidence_changes_nothing(seed: int) -> None:
 def test_hash_seed_changes_no_bit() -> None:
     program = (
         "from brute_force import random_network\n"
-        "from causeline.engine.frontier import solve, symptom_shares, any_of\n"
+        "from causeline.engine.frontier.sweep import solve, symptom_shares, any_of\n"
         "for seed in (1, 5, 13, 21):\n"
         "    network = random_network(seed)\n"
         "    posterior = solve(network)\n"

@@ -11,8 +11,8 @@ from brute_force import ABSENT, PRESENT, random_network
 from test_lifting import fabric
 
 from causeline.engine.errors import InferenceError
-from causeline.engine.frontier import Posterior, any_of, solve, symptom_shares
-from causeline.engine.frontier_change import changed_plan
+from causeline.engine.frontier.change import changed_plan
+from causeline.engine.frontier.sweep import Posterior, any_of, solve, symptom_shares
 from causeline.engine.network import Likelihood, Network, Node, NodeKind
 
 

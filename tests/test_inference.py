@@ -12,7 +12,7 @@ from brute_force import PRESENT, left_of_symptom, random_network
 
 from causeline.engine.errors import InferenceError
 from causeline.engine.explanation import explanation
-from causeline.engine.frontier import solve
+from causeline.engine.frontier.sweep import solve
 from causeline.engine.inference import ask, check, to_bif
 from causeline.engine.network import Level, Likelihood, Network, Node, NodeKind
 

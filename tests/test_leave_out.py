@@ -17,10 +17,10 @@ from brute_force import (
 
 from causeline.engine.around import Surroundings, explained_around
 from causeline.engine.counterfactual import WORTH_SUMMING
-from causeline.engine.frontier import solve, symptom_shares
+from causeline.engine.frontier.sweep import solve, symptom_shares
 from causeline.engine.network import Likelihood, Network, Node, NodeKind
-from causeline.engine.next_checks import expected_bits
-from causeline.engine.unread import UnreadSign
+from causeline.engine.reflection.next_checks import expected_bits
+from causeline.engine.reflection.unread import UnreadSign
 
 
 def with_symptom(seed: int) -> Network | None:

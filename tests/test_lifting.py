@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from brute_force import ABSENT, PRESENT, any_on, evidence_and_marginals, needed_for_symptom
 
-from causeline.engine import lifting
-from causeline.engine.frontier import Posterior, any_of, fold, solve, symptom_shares
-from causeline.engine.frontier_powers import power, product
+from causeline.engine.frontier import lifting
+from causeline.engine.frontier.powers import power, product
+from causeline.engine.frontier.sweep import Posterior, any_of, fold, solve, symptom_shares
 from causeline.engine.network import Level, Likelihood, Network, Node, NodeKind
 
 CAUSE, MECHANISM, SIGN = NodeKind.CAUSE, NodeKind.MECHANISM, NodeKind.SIGN

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from fabrics import END, ONSET, START, cable, counter, gauge, observe, origin, plan, route, series, shipped
 
+from causeline.engine.fabric.link_groups import Tiers
+from causeline.engine.fabric.link_states import LinkStates
 from causeline.engine.facts import Event, EventKind, Fact, QosProfile
 from causeline.engine.findings import SignFinding
-from causeline.engine.link_groups import Tiers
-from causeline.engine.link_states import LinkStates
 from causeline.engine.patterns import PATTERNS
 from causeline.engine.topology import Topology
 

@@ -27,9 +27,9 @@ from fabrics import (
 from causeline.engine.facts import Event, EventKind, Fact, Series
 from causeline.engine.investigate import examine
 from causeline.engine.places import Places
+from causeline.engine.reflection.to_read import ToRead
 from causeline.engine.results import Investigation
 from causeline.engine.scope import Scope
-from causeline.engine.to_read import ToRead
 
 Story = Literal["redistribution", "healthy", "alert", "bare"]
 HOT = "leaf-1:Ethernet2"

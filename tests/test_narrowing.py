@@ -6,10 +6,10 @@ import pytest
 from fabrics import reading, shipped, slow_job
 from test_narrative import drained
 
-from causeline.engine import frontier_plan
 from causeline.engine.counterfactual import needed
 from causeline.engine.errors import InferenceError
-from causeline.engine.frontier import solve
+from causeline.engine.frontier import plan as frontier_plan
+from causeline.engine.frontier.sweep import solve
 from causeline.engine.investigate import Case, conclude, gather
 from causeline.engine.network import Likelihood, Network, Node, NodeKind
 

@@ -27,11 +27,11 @@ from fabrics import (
     shipped,
 )
 
+from causeline.engine.fabric.pause_graph import NO_CYCLE
 from causeline.engine.facts import Event, EventKind, Fact
 from causeline.engine.findings import LevelReading, SignFinding, time_coverage
 from causeline.engine.patterns import PATTERNS
 from causeline.engine.patterns.cohort import hypergeometric_tail
-from causeline.engine.patterns.pauses import NO_CYCLE
 
 BUSY_US = 300_000.0
 

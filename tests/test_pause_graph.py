@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from fabrics import END, JOB, ONSET, START, cable, counter, observe, plan, series
 
+from causeline.engine.fabric.pause_graph import STUCK_DUTY
 from causeline.engine.facts import Fact, Series
 from causeline.engine.observed import Observed
-from causeline.engine.pause_graph import STUCK_DUTY
 from causeline.engine.scope import Scope
 
 BUSY_US, CALM_US, STUCK_US = 300_000.0, 100.0, 900_000.0

@@ -12,7 +12,7 @@ from fabrics import HOSTS, JOB, ONSET, START, cable, counter, gauge, observe, pl
 from causeline.engine.compile import compile_network
 from causeline.engine.facts import Fact
 from causeline.engine.findings import Findings, LevelReading
-from causeline.engine.frontier import solve
+from causeline.engine.frontier.sweep import solve
 from causeline.engine.observed import Observed
 from causeline.engine.patterns import PATTERNS
 from causeline.engine.places import Places
@@ -199,6 +199,14 @@ def hung(missing: tuple[str, ...], last_s: float = 8.0) -> list[Fact]:
 
 def test_the_rank_that_never_entered_the_step_that_hangs_is_late() -> None:
     assert states(hung(("host-2",))) == late("host-2")
+
+
+def test_slow_steps_ahead_of_the_one_that_hangs_do_not_acquit_the_rank_that_stopped_it() -> None:
+    facts = ranks(sends={"host-3": ((4.0,), (9.0,))}, steps=36)
+    stop = START + 42 * STEP_S
+    entered = [series(f"{JOB}:{host}", "rank_send_start", [(stop + 8.0, 8.0)]) for host in HOSTS if host != "host-2"]
+    found = states([*facts, *entered, WATCHED])
+    assert {key: state for key, state in found.items() if key.startswith("late_rank")} == late("host-2")
 
 
 def test_sends_that_all_ranks_began_and_none_finished_are_late_and_no_rank_is() -> None:

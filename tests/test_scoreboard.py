@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from investigation_variants import inc_4127, quiet
 
 from causeline import adapters, knowledge
-from causeline.engine.baselines import BaselineScore, baseline, best_graded_causes
 from causeline.engine.cli import main
 from causeline.engine.errors import UnreadableInput, UsageError
 from causeline.engine.facts import Provenance, Series
 from causeline.engine.results import Hypothesis, Investigation, Place, TieClass
-from causeline.engine.scoreboard import (
+from causeline.engine.scoring.baselines import BaselineScore, baseline, best_graded_causes
+from causeline.engine.scoring.scoreboard import (
     TRUTH,
     Calibrated,
     Score,
@@ -32,8 +32,8 @@ from causeline.engine.scoreboard import (
     is_right,
     read_truth,
 )
-from causeline.engine.scoreboard import score as score_of
-from causeline.engine.scoreboard_totals import SMALLEST_BIN, brier, calibration_bins, total, wilson
+from causeline.engine.scoring.scoreboard import score as score_of
+from causeline.engine.scoring.totals import SMALLEST_BIN, brier, calibration_bins, total, wilson
 
 DOMAINS = {"path.ecmp_redistribution": "network", "host.gpu_throttle": "host", "phy.optic_degraded": "network"}
 ECMP = TrueCause(

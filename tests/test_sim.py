@@ -13,7 +13,7 @@ import pytest
 from causeline import adapters, knowledge
 from causeline.engine.investigate import investigate
 from causeline.engine.results import Investigation
-from causeline.engine.scoreboard import TRUTH, Truth, read_truth, score
+from causeline.engine.scoring.scoreboard import TRUTH, Truth, read_truth, score
 from causeline.engine.topology import DeviceRole, Topology
 
 SIM = Path(__file__).parents[2] / "shared" / "sim"

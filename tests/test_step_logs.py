@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from causeline.engine.rank_tests import exact_rank_test_p
-from causeline.engine.symptom import Symptom, SymptomKind, find_symptom, find_symptoms
+from causeline.engine.steps.rank_tests import exact_rank_test_p
+from causeline.engine.steps.symptom import Symptom, SymptomKind, find_symptom, find_symptoms
 from causeline.engine.telemetry import Telemetry
 
 LOGS: list[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("step_logs.yaml").read_text())

@@ -10,8 +10,8 @@ from fabrics import START, series
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeline.engine.rank_tests import rank_test_p
-from causeline.engine.symptom import Symptom, SymptomKind, find_rise, find_symptom, find_symptoms
+from causeline.engine.steps.rank_tests import rank_test_p
+from causeline.engine.steps.symptom import Symptom, SymptomKind, find_rise, find_symptom, find_symptoms
 from causeline.engine.telemetry import Telemetry
 
 FOREVER = (0.0, 4e9)

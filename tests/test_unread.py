@@ -7,7 +7,7 @@ from fabrics import grouped, reading, shipped, slow_job, watched
 
 from causeline.engine.investigate import examine
 from causeline.engine.network import NodeKind
-from causeline.engine.unread import unread_signs
+from causeline.engine.reflection.unread import unread_signs
 
 
 def test_an_unread_sign_has_the_links_it_has_once_it_is_read() -> None:

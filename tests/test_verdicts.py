@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from causeline.engine.compile import Compiled, compile_network
 from causeline.engine.findings import Findings, LevelReading, SignFinding
-from causeline.engine.frontier import solve, symptom_shares
+from causeline.engine.frontier.sweep import solve, symptom_shares
 from causeline.engine.observed import Observed
 from causeline.engine.places import Places
 from causeline.engine.rules import KnowledgeBase

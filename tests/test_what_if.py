@@ -15,11 +15,11 @@ from causeline.engine.cli import main
 from causeline.engine.compile import Compiled, compile_network
 from causeline.engine.counterfactual import needed
 from causeline.engine.findings import Findings, SignFinding
-from causeline.engine.frontier import solve
+from causeline.engine.frontier.sweep import solve
 from causeline.engine.inference import ask
 from causeline.engine.observed import Observed
-from causeline.engine.overlap import Overlap, overlaps, told_overlaps
 from causeline.engine.places import Places
+from causeline.engine.reflection.overlap import Overlap, overlaps, told_overlaps
 from causeline.engine.result_network import ExplanationNetwork
 from causeline.engine.results import Investigation
 from causeline.engine.shown_network import restored, shown_network

@@ -135,7 +135,7 @@ def test_the_same_run_is_the_same_bundle_byte_for_byte(written: Path, tmp_path: 
 
 
 def test_a_storm_is_written_with_its_truth(tmp_path: Path) -> None:
-    from causeline.engine.scoreboard import read_truth
+    from causeline.engine.scoring.scoreboard import read_truth
 
     scene = Scene(FABRIC, DESIGN, (JOB,), (), SECONDS, ONSET, 1.0, True, np.random.default_rng(2))
     storm = DRAWERS["nic.pause_storm"](scene)

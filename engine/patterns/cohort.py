@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import comb
 from statistics import median
 
-from ..cohorts import Cohort
+from ..fabric.cohorts import Cohort
 from ..facts import Provenance
 from ..findings import SignFinding
 from ..observed import Observed

@@ -9,7 +9,7 @@ from ..findings import SignFinding, time_coverage
 from ..observed import Observed
 from ..scope import Scope, ScopeKind
 from ..signals import Signal
-from ..step_bytes import StepBytes
+from ..steps.step_bytes import StepBytes
 
 MOST_OF_THEM = 0.5
 """Share of the added bytes that must be seen to come from somewhere (judgement: most of them)."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..fabric.reactions import Reaction
 from ..findings import SignFinding, time_coverage
 from ..observed import Observed
-from ..reactions import Reaction
 from ..scope import Scope, ScopeKind
 from ..topology import End
 

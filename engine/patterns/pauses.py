@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from ..fabric.pause_graph import NO_CYCLE, PauseReading, cycle_scope
 from ..findings import LevelReading, SignFinding, time_coverage
 from ..observed import Observed
-from ..pause_graph import PauseReading
 from ..scope import Scope, ScopeKind, short_port
 
 
@@ -205,12 +205,3 @@ def pause_cycles(observed: Observed, sign: str, limits: Mapping[str, float]) -> 
             records=(worst.record,),
             words={"ports": f"{len(graph.paused)} of {len(graph.readings)} queues paused above baseline"},
         )
-
-
-NO_CYCLE = Scope.of(ScopeKind.CYCLE, "none seen")
-"""The residual place of a deadlock of which no cycle was seen."""
-
-
-def cycle_scope(cycle: tuple[Scope, ...], index: int) -> Scope:
-    """The place of the n-th pause cycle."""
-    return Scope.of(ScopeKind.CYCLE, f"{index}: " + " > ".join(f"{queue.parts[0]} {queue.parts[1]}" for queue in cycle))

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from ..findings import LevelReading, SignFinding
 from ..observed import Observed
-from ..rank_timing import MOST_OF_IT, Change, RankTiming, StuckStep
 from ..scope import Scope, ScopeKind
-from ..step_bytes import GROWN, StepBytes
+from ..steps.rank_timing import MOST_OF_IT, Change, RankTiming, StuckStep
+from ..steps.step_bytes import GROWN, StepBytes
 
 
 def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> Iterator[SignFinding]:
@@ -21,11 +21,12 @@ def late_ranks(observed: Observed, sign: str, limits: Mapping[str, float]) -> It
 
     Level 1: late; level 2: late by most of what the steps became longer, or missing in the step that the job hangs in.
     """
-    timing = _timing(observed)
+    timing, stuck = _timing(observed), _stuck(observed)
+    if stuck is not None and (timing is None or stuck.missing):
+        # Slow steps ahead of one that never ended: who is missing there stopped the job.
+        yield from _missing_ranks(observed, sign, stuck)
+        return
     if timing is None:
-        stuck = _stuck(observed)
-        if stuck is not None:
-            yield from _missing_ranks(observed, sign, stuck)
         return
     for host, change in timing.lateness.items():
         is_late = timing.is_late(host)

@@ -1,0 +1,1 @@
+"""What the fabric looked like and how it changed: groups, links, members, cohorts, pauses."""

@@ -1,0 +1,1 @@
+"""The solver: exact sums over a network, place by place."""

@@ -1,0 +1,1 @@
+"""From verdicts to the words of a result."""

@@ -1,0 +1,1 @@
+"""How well the engine answers where the truth is known."""

@@ -1,0 +1,1 @@
+"""Jobs and their steps: when they slowed, and which rank or transfer was late."""
