@@ -123,6 +123,7 @@ METRICS: dict[str, Metric] = {
             _PORT,
             note="marking thresholds of the lossless classes, from the device's profile",
         ),
+        _metrics("ecn_enabled", "bool", _G, _PORT, note="whether the port marks at all, from the device's profile"),
         _metrics("ecn_marked_packets", "packets", _C, _QUEUE, _CLASS, note="absent means not counted"),
         _metrics("queue_drop_packets wred_drop_packets", "packets", _C, _QUEUE, _CLASS),
         _metrics("pg_drop_packets", "packets", _C, ScopeKind.PG, Qualifier.PRIORITY_GROUP),

@@ -9,9 +9,9 @@ from ..topology import Topology
 
 
 def profile_series(facts: Iterable[Fact], topology: Topology) -> Iterator[Series]:
-    """Marking thresholds of every linked port of every profiled switch, at the speed of the port.
+    """Whether every linked port of every profiled switch marks, and its thresholds at the speed of the port.
 
-    A threshold given for one speed needs the port's own to scale: without it the port has no series.
+    A threshold given for one speed needs the port's own to scale: without it the port has no series of it.
     """
     facts = tuple(facts)
     speeds = {
@@ -23,6 +23,9 @@ def profile_series(facts: Iterable[Fact], topology: Topology) -> Iterator[Series
         if not isinstance(profile, QosProfile):
             continue
         for port in topology.ports_of.get(profile.device, ()):
+            if profile.ecn_enabled is not None:
+                marks = (float(profile.ecn_enabled),)
+                yield Series(profile.device, port, "", "ecn_enabled", (profile.at,), marks, profile.provenance)
             scale = 1.0
             if profile.ecn_speed_bps is not None:
                 speed = speeds.get((profile.device, port))
