@@ -3,7 +3,7 @@
 
 A folder is what `causeline drill --keep` leaves, or any with bundles and their truth; to be fair, FIT has other seeds
 than REPORT. Each bundle is read once and concluded once for each setting. Only families whose temper lowers the Brier
-score of the fit by more than its standard error are tempered. Writes calibration.json and calibration.md beside itself;
+sum of the fit by more than twice its standard error are tempered. Writes calibration.json and calibration.md beside itself;
 what is fitted is put into the YAML by hand.
 """
 
@@ -97,10 +97,10 @@ def trials(families: Sequence[str], fit: Path) -> list[Trial]:
 
 
 def chosen(tried: Iterable[Trial]) -> dict[str, float]:
-    """For each family the exponent that gains most, where it gains more than its standard error."""
+    """For each family the exponent that gains most, where it gains more than twice its standard error."""
     best: dict[str, Trial] = {}
     for one in tried:
-        if one.gain > one.error and (one.family not in best or one.gain > best[one.family].gain):
+        if one.gain > 2 * one.error and (one.family not in best or one.gain > best[one.family].gain):
             best[one.family] = one
     return {family: one.t for family, one in sorted(best.items())}
 
@@ -129,7 +129,7 @@ def reported(corpus: Path, tempers: Setting) -> Result:
 
 def page(result: Result) -> str:
     tempers: Setting = result["tempers"]
-    told = ", ".join(f"{family} {t}" for family, t in tempers.items()) or "none: no family gained more than its error"
+    told = ", ".join(f"{family} {t}" for family, t in tempers.items()) or "none: no family gained twice its standard error"
     lines = [
         "# Calibration",
         "",
