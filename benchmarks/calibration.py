@@ -129,7 +129,9 @@ def reported(corpus: Path, tempers: Setting) -> Result:
 
 def page(result: Result) -> str:
     tempers: Setting = result["tempers"]
-    told = ", ".join(f"{family} {t}" for family, t in tempers.items()) or "none: no family gained twice its standard error"
+    told = (
+        ", ".join(f"{family} {t}" for family, t in tempers.items()) or "none: no family gained twice its standard error"
+    )
     lines = [
         "# Calibration",
         "",

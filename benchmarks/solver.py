@@ -18,6 +18,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +209,11 @@ def measure() -> Iterator[Result]:
         found = {solver: row_of(solver, shared, alike) for solver in SOLVERS}
         rows.append(compared(shared, alike, found))
         print(f"{shared} shared signs{', alike' if alike else ''}: done", file=sys.stderr, flush=True)
-        yield {"limits": {"peer_seconds": PEER_SECONDS, "memory_gb": MEMORY_GB}, "rows": rows}
+        yield {"date": datetime.now(UTC).date().isoformat(), "versions": versions(), "rows": rows}
+
+
+def versions() -> dict[str, str]:
+    return {name: version(name) for name in ("causeline", "pyagrum", "pgmpy")}
 
 
 def compared(shared: int, alike: bool, found: dict[str, Result]) -> Result:
@@ -249,6 +255,8 @@ def page(result: Result) -> str:
     )
     lines = [
         "# The solver beside pgmpy and pyAgrum",
+        "",
+        f"{result['date']}, {', '.join(f'{name} {which}' for name, which in result['versions'].items())}.",
         "",
         "CPU seconds for the posteriors of all hypotheses, building included (`python benchmarks/solver.py`; networks",
         "of `solver_networks.py`, half of the signs present). `open` is the number of bits open at once, `MB` the",
