@@ -3,8 +3,8 @@
 
 A folder is what `causeline drill --keep` leaves, or any with bundles and their truth; to be fair, FIT has other seeds
 than REPORT. Each bundle is read once and concluded once for each setting. Only families whose temper lowers the Brier
-sum of the fit by more than twice its standard error are tempered. Writes calibration.json and calibration.md beside itself;
-what is fitted is put into the YAML by hand.
+sum of the fit by more than twice its standard error are tempered. Writes calibration.json and calibration.md beside
+itself; what is fitted is put into the YAML by hand.
 """
 
 from __future__ import annotations
