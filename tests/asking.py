@@ -17,6 +17,8 @@ from causeline.engine.facts import Event, EventKind, Fact
 from causeline.engine.findings import SignFinding
 from causeline.engine.patterns import PATTERNS
 
+BUSY_US = 300_000.0
+
 
 def asked(sign: str, facts: list[Fact], onset: float | None = ONSET, job: str | None = JOB) -> dict[str, SignFinding]:
     """Findings of a shipped pattern sign, by scope."""
@@ -32,9 +34,6 @@ def states(found: Mapping[str, SignFinding]) -> dict[str, str]:
 
 def session(kind: EventKind, device: str, peer: str, at: float, port: str = "") -> Event:
     return Event(kind, device, port, at, "session", origin("syslog"), {"peer": peer})
-
-
-"""Paused 90 % of the time, in us per second."""
 
 
 def pauses(device: str, port: str, after: float = BUSY_US) -> Fact:

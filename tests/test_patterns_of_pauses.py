@@ -23,6 +23,7 @@ from causeline.engine.findings import LevelReading, time_coverage
 
 
 STUCK_US = 9e5
+"""Paused 90 % of the time, in us per second."""
 
 
 def all_pauses(after: float = 0.0, **special: float) -> list[Fact]:
