@@ -110,14 +110,14 @@ def _rows(
     test: SignalTest, observed: Observed
 ) -> Iterator[tuple[tuple[str, str, str], list[bool | None], dict[str, float | None]]]:
     """(place, at each level or above? (None: cannot tell), numbers) of each row of the metric; limits that the device
-    reports are joined by port."""
+    reports are joined by port, as they were before the onset: a limit that was moved then is no excuse."""
     joins, columns = [], []
     for index, (name, limit) in enumerate(sorted(test.limits.items())):
         if limit.metric is None:
             columns.append(f"{limit.value!r}::DOUBLE AS {name}")
             continue
         joins.append(
-            "LEFT JOIN (SELECT device, port, min(coalesce(after_p50, before_p50)) AS value FROM signals "
+            "LEFT JOIN (SELECT device, port, min(coalesce(before_p50, after_p50)) AS value FROM signals "
             f"WHERE metric = '{limit.metric}' GROUP BY device, port) AS limit_{index} "
             f"ON limit_{index}.device = s.device AND limit_{index}.port = s.port"
         )

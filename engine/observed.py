@@ -96,10 +96,11 @@ class Observed:
         return Provenance(origin.source, " ".join(("line", str(int(line)), *words)), origin.adapter, origin.sha256)
 
     def limit(self, metric: str, device: str, port: str, otherwise: float) -> float:
-        """A limit that the device's own profile sets for a port; `otherwise` where no profile was read."""
+        """A limit that the device's own profile sets for a port, as it was before the onset where that was read;
+        `otherwise` where no profile was."""
         signal = self.signals(metric).get((device, port, ""))
         level = (
-            None if signal is None else signal["after_p50"] if signal["after_p50"] is not None else signal["before_p50"]
+            None if signal is None else signal["after_p50"] if signal["before_p50"] is None else signal["before_p50"]
         )
         return otherwise if level is None else level
 
