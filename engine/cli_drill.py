@@ -6,7 +6,7 @@ Beside `cli.py` the only module of the engine that imports the other packages.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from .errors import UsageError
 if TYPE_CHECKING:
     from .rules import KnowledgeBase
     from .scoring.drill import Scores
+    from .scoring.scoreboard import Truth
 
 Work = Callable[[], "list[Scores]"]
 """Scores a bundle, or a drawn incident and what is left of it when telemetry is taken away."""
@@ -116,15 +117,14 @@ def drill(
     stamp = version("causeline"), datetime.now(UTC).date().isoformat()
     with progress_on_stderr() as progress:
         if seed is None:
-            bundles = bundles_with_truth(corpora)
-            for bundle in bundles:
-                read_truth(bundle / TRUTH)  # a wrong one is told before hours of work, not after
-            work = {bundle.name: partial(score_folder, bundle, overlays) for bundle in bundles}
+            # All truths first: a wrong one is told before hours of work, not after.
+            truths = [(bundle, read_truth(bundle / TRUTH)) for bundle in bundles_with_truth(corpora)]
+            work = [(bundle.name, partial(score_folder, bundle, truth, overlays)) for bundle, truth in truths]
             what = ", ".join(corpus.resolve().name for corpus in corpora)
         else:
             known = causes or _injectable(knowledge)
             draws = Draws(seed, count, fabric, known, healthy, pairs, removed, keep, overlays)
-            work = {f"drill {one}": partial(score_seed, draws, one) for one in range(seed, seed + count)}
+            work = [(f"drill {one}", partial(score_seed, draws, one)) for one in range(seed, seed + count)]
             what = f"{count} drawn incidents, seeds {seed} to {seed + count - 1}" + (f" on {fabric}" if fabric else "")
         scores = [one for some in _done(work, jobs, progress) for one in some]
     found = scoreboard(scores, knowledge.digest, what, *stamp)
@@ -139,13 +139,14 @@ def _injectable(knowledge: KnowledgeBase) -> tuple[str, ...]:
     return tuple(sorted(set(knowledge.causes) & set(DRAWERS)))
 
 
-def _done(work: Mapping[str, Work], jobs: int, progress: Progress) -> Iterator[list[Scores]]:
-    """What each piece of work gives, in their order whatever the number of processes."""
+def _done(work: Sequence[tuple[str, Work]], jobs: int, progress: Progress) -> Iterator[list[Scores]]:
+    """What each named piece of work gives, in their order whatever the number of processes."""
+    names, calls = zip(*work, strict=True)
     with ProcessPoolExecutor(max_workers=jobs) if jobs > 1 else nullcontext() as pool:
-        done = pool.map(_call, work.values()) if pool else map(_call, work.values())
-        for number, (name, found) in enumerate(zip(work, done, strict=True), start=1):
-            progress(f"{name} ({number} of {len(work)})")
-            yield found
+        done = iter(pool.map(_call, calls) if pool else map(_call, calls))
+        for number, name in enumerate(names, start=1):
+            progress(f"{name} ({number} of {len(names)})")
+            yield next(done)
 
 
 def _call(work: Work) -> list[Scores]:
@@ -184,10 +185,9 @@ def score_seed(draws: Draws, seed: int) -> list[Scores]:
     return found
 
 
-def score_folder(bundle: Path, overlays: tuple[Path, ...]) -> list[Scores]:
-    """Scores one bundle with a truth beside it."""
+def score_folder(bundle: Path, truth: Truth, overlays: tuple[Path, ...]) -> list[Scores]:
+    """Scores one bundle against its truth."""
     from ..adapters import read
     from .scoring.drill import score_bundle
-    from .scoring.scoreboard import TRUTH, read_truth
 
-    return [score_bundle(bundle, read_truth(bundle / TRUTH), read, _loaded(overlays))]
+    return [score_bundle(bundle, truth, read, _loaded(overlays))]

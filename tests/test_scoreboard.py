@@ -325,6 +325,15 @@ def test_bundle_that_cannot_be_investigated_is_one_line(small_bundle: Path, tmp_
     assert "| small " in result.stdout and "top-1" in result.stdout
 
 
+def test_bundles_of_one_name_in_two_corpora_are_both_scored(small_bundle: Path, tmp_path: Path) -> None:
+    right = corpus_of(small_bundle, tmp_path / "one", SMALL_TRUTH)
+    falsified = {**SMALL_TRUTH, "causes": [{"accept": ["nic.pause_storm"], "places": []}]}
+    wrong = corpus_of(small_bundle, tmp_path / "other", falsified)
+    asked = ["drill", "--corpus", str(right), "--corpus", str(wrong), "-f", "json"]
+    scores = json.loads(CliRunner().invoke(main, asked).stdout)["scores"]
+    assert [(one["bundle"], one["verdict"]) for one in scores] == [("small", "right"), ("small", "wrong")]
+
+
 def test_a_wrong_truth_is_told_before_any_bundle_is_read(tmp_path: Path) -> None:
     for name, text in (("a", "{}"), ("b", "[]")):
         (tmp_path / name).mkdir()
