@@ -5,28 +5,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fabrics import END, ONSET, START, cable, counter, gauge, observe, origin, plan, route, series, shipped
+from asking import asked as asked_of
+from asking import states
+from fabrics import END, ONSET, START, cable, counter, gauge, observe, origin, plan, route, series
 
 from causeline.engine.fabric.link_groups import Tiers
 from causeline.engine.fabric.link_states import LinkStates
 from causeline.engine.facts import Event, EventKind, Fact, QosProfile
 from causeline.engine.findings import SignFinding
-from causeline.engine.patterns import PATTERNS
 from causeline.engine.topology import Topology
 
 LEAF_1, LEAF_2 = "ecmp:leaf-1/uplinks", "ecmp:leaf-2/uplinks"
 
 
 def asked(sign: str, *facts: Fact, onset: float | None = ONSET) -> dict[str, SignFinding]:
-    rule = shipped().signs[sign].pattern
-    assert rule is not None
-    limits = {name: limit.value for name, limit in rule.limits.items() if limit.value is not None}
-    observed = observe([*plan(), counter("leaf-1:Ethernet1", "rx_bytes", 1, 1), *facts], onset)
-    return {str(finding.scope): finding for finding in PATTERNS[rule.pattern](observed, sign, limits)}
-
-
-def states(found: dict[str, SignFinding]) -> dict[str, str]:
-    return {scope: finding.state for scope, finding in found.items()}
+    return asked_of(sign, [*plan(), counter("leaf-1:Ethernet1", "rx_bytes", 1, 1), *facts], onset)
 
 
 def members(*facts: Fact) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:

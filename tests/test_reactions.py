@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from fabrics import HOSTS, counter, firmware, observe, plan, shipped
+from asking import asked as asked_of
+from fabrics import HOSTS, counter, firmware, observe, plan
 
 from causeline.engine.facts import Fact
 from causeline.engine.findings import SignFinding
 from causeline.engine.observed import Observed
-from causeline.engine.patterns import PATTERNS
 from causeline.engine.places import Places
 from causeline.engine.rules import Relation
 from causeline.engine.scope import Scope
@@ -22,9 +22,7 @@ def nic(place: str) -> str:
 
 
 def asked(facts: list[Fact]) -> dict[str, SignFinding]:
-    rule = shipped().signs["cnp_loop_open"].pattern
-    assert rule is not None
-    return {str(found.scope): found for found in PATTERNS[rule.pattern](observed(facts), "cnp_loop_open", {})}
+    return asked_of("cnp_loop_open", [*plan(), *facts])
 
 
 def observed(facts: list[Fact]) -> Observed:
